@@ -17,14 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo, model_validator
 from pydantic.json_schema import models_json_schema
 
-from simia_gym.common.files import read_yaml
-from simia_gym.common.validation import validated
+from simia_gym.common.files import Lines, dotted, read_yaml
+from simia_gym.common.validation import Where, validated
 from simia_gym.errors import DomainError, InputError
 from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.programs.program import Args, Program, find_program
@@ -57,7 +58,7 @@ def _read_check(value: Any, info: ValidationInfo) -> ProgramCheck | ModelCheck:
     if not isinstance(value, Mapping) or ("program" in value) == ("llm" in value):
         raise ValueError("write either {program: NAME, ...arguments} or {llm: QUESTION}")
     if "program" in value:
-        program = find_program(PROGRAMS, value["program"], folder=folder, where=where)
+        program = find_program(PROGRAMS, value["program"], folder=folder, where=where(("check", "program")))
         given = {str(key): item for key, item in value.items() if key != "program"}
         args = program.read_args(given, where)
         return ProgramCheck(program, args, args.tools_named() if isinstance(args, Args) else ())
@@ -133,12 +134,16 @@ class Rubric:
     """
 
     def __init__(self, items: Sequence[Any], *, folder: Path | None = None, where: str = "rubric.yaml") -> None:
-        self._folder = folder
+        self._folder, self._lines = folder, Lines(Path(where))
         self._items: dict[str, JsonObject] = {}
-        self.criteria = self._read(items, where, ())
+        self.criteria = self._read(items, self._lines.line, ())
         self.waits = _waits(self.criteria)
         self._items = {item["id"]: dict(item) for item in items}
         self._merged: dict[str, tuple[tuple[JsonObject, ...], tuple[Criterion, ...]]] = {}
+
+    def place(self, key: str) -> str:
+        """The place of one of the domain's criteria."""
+        return self._lines.line([list(self._items).index(key)]) if key in self._items else str(self._lines.path)
 
     def for_task(self, task_id: str, items: tuple[JsonObject, ...]) -> tuple[Criterion, ...]:
         """The criteria of a task with these items of its own; cached by the task's id.
@@ -154,7 +159,7 @@ class Rubric:
             if len(self._merged) >= _MOST_MERGED:
                 self._merged.clear()
             where = f"task {task_id!r}"
-            read = self._read(items, where, self.criteria)
+            read = self._read(items, lambda path: where, self.criteria)
             if _waits(read) and not self.waits:
                 fix = (
                     "Give rubric.yaml a criterion with an async program too: it must be known before an episode begins."
@@ -163,21 +168,21 @@ class Rubric:
             known = self._merged[task_id] = (items, read)
         return known[1]
 
-    def _read(self, items: Sequence[Any], where: str, known: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    def _read(self, items: Sequence[Any], where: Where, known: Iterable[Criterion]) -> tuple[Criterion, ...]:
         """Read items, each of which adds a criterion to the known ones, or overrides or drops one of them."""
         criteria = {item.id: item for item in known}
         seen: set[str] = set()
         problems: list[InputError] = []
         for number, item in enumerate(items):
             try:
-                key = _read_id(item, f"{where}: item {number + 1}")
-                place = f"{where}: criterion {key!r}"
+                key = _read_id(item, f"{where((number,))}: item {number + 1}")
+                place = f"{where((number,))}: criterion {key!r}"
                 if key in seen:
                     raise DomainError("the id occurs twice", where=place, fix="Give every criterion its own id.")
                 seen.add(key)
                 if not item.get("drop"):
                     whole = {**self._items.get(key, {}), **item}
-                    criteria[key] = read_criterion(whole, folder=self._folder, where=where)
+                    criteria[key] = read_criterion(whole, self._folder, partial(_below, where, number))
                 elif criteria.pop(key, None) is None:
                     fix = f"The domain's criteria: {', '.join(self._items) or 'none'}."
                     raise DomainError("drop: the domain has no such criterion", where=place, fix=fix)
@@ -205,14 +210,31 @@ def load_items(path: Path | str) -> list[Any]:
     return value
 
 
-def read_criterion(item: Mapping[str, Any], *, folder: Path | None = None, where: str = "rubric") -> Criterion:
-    """Read one item; ``folder`` and ``where`` are those of `Rubric`.
+def _below(where: Where, number: int, path: Sequence[str | int]) -> str:
+    return where((number, *path))
+
+
+def _rubric(path: Sequence[str | int]) -> str:
+    return "rubric"
+
+
+def read_criterion(item: Mapping[str, Any], folder: Path | None = None, where: Where = _rubric) -> Criterion:
+    """Read one item.
+
+    Args:
+        item: The item.
+        folder: The domain's folder, for programs written as ``file.py:function``.
+        where: The place of a part of the item.
 
     Raises:
         DomainError: The item is invalid; names the criterion and the field.
     """
-    place = f"{where}: criterion {_read_id(item, where)!r}"
-    return validated(Criterion, item, where=f"{place}: ", context={"folder": folder, "where": place})
+    key = _read_id(item, where(()))
+
+    def place(path: Sequence[str | int]) -> str:
+        return ": ".join(filter(None, (where(path), f"criterion {key!r}", dotted(path))))
+
+    return validated(Criterion, item, where=place, context={"folder": folder, "where": place})
 
 
 def _read_id(item: Any, where: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from simia_gym.common.files import Lines
 from simia_gym.common.validation import validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
@@ -64,6 +65,10 @@ class RubricOptions(BaseModel):
     name: str | None = Field(default=None, description="What the basis calls the grade.")
 
 
+class _Options(BaseModel):
+    reward_options: RubricOptions
+
+
 class RubricReward:
     """Scores episodes by a rubric.
 
@@ -92,7 +97,9 @@ class RubricReward:
         judge_scope: JudgeScope = "llm",
     ) -> None:
         place = None if folder is None else Path(folder)
-        self.options = validated(RubricOptions, dict(options or {}), where=f"{where}: reward_options")
+        lines = Lines(Path(folder or ".") / "domain.yaml")
+        given = {"reward_options": dict(options or {})}
+        self.options = validated(_Options, given, where=lines.where).reward_options
         self.rubric = Rubric(items, folder=place, where=where)
         self.io = judge is not None or self.rubric.waits
         if judge_scope not in ("llm", "all"):
@@ -102,7 +109,8 @@ class RubricReward:
         self._grade: GradeFunction | None = None
         if self.options.grade is not None:
             fix = "Write `def grade(finished: FinishedEpisode) -> Grade`."
-            self._grade = load_function(self.options.grade, "reward_options.grade", place, where, fix)
+            at = lines.where(("reward_options", "grade"))
+            self._grade = load_function(self.options.grade, place, at, fix)
             self.io = self.io or inspect.iscoroutinefunction(self._grade)
 
     @classmethod
@@ -135,7 +143,7 @@ class RubricReward:
         found: list[InputError] = []
         own = {item["id"] for item in task.criteria}
         for item in criteria:
-            where = f"task {task.id!r}" if item.id in own else self._where
+            where = f"task {task.id!r}" if item.id in own else self.rubric.place(item.id)
             place = f"{where}: criterion {item.id!r}"
             for name in _unknown_tools(item, tools or {}):
                 fix = f"The domain's tools: {', '.join(sorted(tools or {}))}."

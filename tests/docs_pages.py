@@ -25,7 +25,10 @@ from simia_gym.errors import InputError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n+)?```(?P<language>\w*)[^\n]*\n(?P<code>.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- (?P<note>[^>]*) -->\n+)?```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)```",
+    re.DOTALL,
+)
 RL = "tested: rl"
 DRY_RUN = "tested: dry-run"
 RECIPES = "simia_gym.rl.recipes."
@@ -33,11 +36,12 @@ RECIPES = "simia_gym.rl.recipes."
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code; its note is the comment above it."""
+    """A block of code; its note is the comment above it, its title a file and maybe a place in it."""
 
     language: str
     code: str
     note: str
+    title: str
 
     @property
     def needs_training(self) -> bool:
@@ -53,7 +57,22 @@ def page_id(page: Path) -> str:
 def blocks(page: Path) -> list[Block]:
     """The blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
-    return [Block(m["language"], m["code"], (m["note"] or "").strip()) for m in BLOCK.finditer(text)]
+    return [Block(m["language"], m["code"], (m["note"] or "").strip(), m["title"] or "") for m in BLOCK.finditer(text)]
+
+
+def write_into(folder: Path, block: Block) -> None:
+    """Write a block as its title says: ``FILE``, at its end, or ``FILE, below: LINE``, ``above:``, ``instead of:``."""
+    name, _, place = block.title.partition(", ")
+    how, _, line = place.partition(": ")
+    path, code = folder / name, block.code
+    if not place:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"\n\n{code}" if name.endswith(".py") else code)
+        return
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    (at,) = (number for number, text in enumerate(lines) if text.strip() == line)
+    lines[at] = {"below": lines[at] + code, "above": code + lines[at], "instead of": code}[how]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def commands(code: str) -> list[list[str]]:

@@ -1,8 +1,9 @@
 """Every code block of the README and of docs/ runs, and every transcript shown there is what really happens.
 
-Python blocks of a page run one after another in one interpreter, shell blocks in one folder. Blocks that install run
-in the continuous-integration script instead, and those that train in `tests/rl/test_docs_training.py`. Where a page
-names an endpoint on this machine, an oracle answers there.
+Python blocks of a page run one after another in one interpreter, shell blocks in one folder. A block whose title names
+a file is written into it. A block after ``<!-- prints -->`` is what the shell block above it prints, with the exit code
+in ``<!-- prints: exit 1 -->``. Blocks that install run in the continuous-integration script instead, and those that
+train in `tests/rl/test_docs_training.py`. Where a page names an endpoint on this machine, an oracle answers there.
 
 A block after ``<!-- transcript: ENV TASK POLICY [WIDTH] -->`` is compared with that episode's transcript, whose lines
 are cut at the width; a line ``[...]`` stands for lines that are left out. A block after
@@ -33,18 +34,18 @@ from simia_gym.policies import load_policy
 from simia_gym.rewards import report as explain
 from simia_gym.rollout.play import play
 
-from .docs_pages import CHECKOUT, PAGES, Block, blocks, page_id
+from .docs_pages import CHECKOUT, PAGES, Block, blocks, page_id, write_into
 
 INSTALLS = re.compile(r"^\s*(python3? -m venv|pip install|source|\. )")
 ENDPOINTS = re.compile(r"http://127\.0\.0\.1:(8000|8765)/v1")
 
 
-def run(command: list[str], cwd: Path) -> str:
+def run(command: list[str], cwd: Path, code: int = 0) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     env = {**os.environ, "PATH": path, "PYTHONWARNINGS": "error", "COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
+    assert done.returncode == code, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done.stdout or done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
@@ -64,14 +65,23 @@ def endpoint() -> Iterator[str]:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
     here = [block for block in blocks(page) if not block.needs_training]
-    shell = [b.code for b in here if b.language == "bash"]
     # On a machine where the package is installed, what is left of an installing line is what follows it.
-    lines = [part for code in shell for line in code.splitlines() for part in [without_install(line)] if part]
-    if lines:
-        script = ENDPOINTS.sub(endpoint, "\n".join(lines))
-        (tmp_path / "page.sh").write_text(f"set -euo pipefail\n{script}\n", encoding="utf-8")
-        run(["bash", "page.sh"], tmp_path)
-    python = [b.code for b in here if b.language == "python"]
+    script: list[str] = []
+    for block, after in zip(here, [*here[1:], None], strict=True):
+        if block.title:
+            write_into(tmp_path, block)
+        elif block.language == "bash":
+            script += [part for line in block.code.splitlines() for part in [without_install(line)] if part]
+        shown = after is not None and after.note.startswith("prints")
+        if script and (after is None or after.title or shown):
+            text = ENDPOINTS.sub(endpoint, "\n".join(script))
+            (tmp_path / "page.sh").write_text(f"set -euo pipefail\n{text}\n", encoding="utf-8")
+            code = after.note.partition("exit ")[2] if after is not None else ""
+            printed = run(["bash", "page.sh"], tmp_path, int(code or 0))
+            if after is not None and shown:
+                assert_shown(after.code, printed)
+            script.clear()
+    python = [b.code for b in here if b.language == "python" and not b.title]
     if python:
         (tmp_path / "page.py").write_text(ENDPOINTS.sub(endpoint, "\n".join(python)), encoding="utf-8")
         run([sys.executable, "page.py"], tmp_path)
@@ -89,11 +99,18 @@ def without_install(line: str) -> str:
 )
 def test_transcripts_are_real(page: Path, block: Block, tmp_path: Path) -> None:
     _, env, task, policy, *width = block.note.split()
-    whole = "\n" + transcript(env, task, policy, *map(int, width)).strip()
-    for piece in f"\n{block.code.strip()}".split("\n[...]"):
+    whole = transcript(env, task, policy, *map(int, width))
+    assert_shown(block.code, whole)
+
+
+def assert_shown(shown: str, whole: str) -> None:
+    """A block shows the whole text, but for what ``[...]`` stands for."""
+    whole = "\n" + "\n".join(line.rstrip() for line in whole.strip().splitlines())
+    pieces = f"\n{shown.strip()}".split("\n[...]")
+    for piece in filter(None, pieces):
         _, found, whole = whole.partition(piece)
         assert found, piece
-    assert not whole
+    assert not (whole and pieces[-1])
 
 
 def transcript(env_id: str, task_id: str, policy_name: str, width: int = 400) -> str:

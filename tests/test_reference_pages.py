@@ -20,13 +20,11 @@ from simia_gym import EnvConfig, load_suite
 from simia_gym.assembly.resources import Resources
 from simia_gym.cli.doctor import VARIABLES
 from simia_gym.common.dotted_names import load_object
-from simia_gym.errors import InputError
 from simia_gym.oracle import serve_in_thread
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.policies import load_policy
 from simia_gym.record.records import read_records
 from simia_gym.rollout.play import play
-from simia_gym.users.cues import Cues
 
 from . import docs_tables
 from .docs_pages import CHECKOUT, PAGES, page_id
@@ -64,12 +62,6 @@ def test_classes(what: str) -> None:
     dotted, _, more = what.partition(" + ")
     expected = set(members(load_object(dotted))) | set(more.split())
     assert keys(what) == expected
-
-
-def test_cue_files() -> None:
-    with pytest.raises(InputError) as error:
-        Cues({"no such key": 1})
-    assert keys("cues") == set(error.value.fix.removeprefix("Known keys: ").rstrip(".").split(", "))
 
 
 def test_variables() -> None:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.fields import FieldInfo
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import Where, validated
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.record.finished_episode import FinishedEpisode
 
@@ -83,7 +83,7 @@ class Program:
         fields = {} if self.args is None else self.args.model_fields
         return {name: (_default(field), field.description or "") for name, field in fields.items()}
 
-    def read_args(self, given: Mapping[str, Any], where: str) -> Args | Mapping[str, Any]:
+    def read_args(self, given: Mapping[str, Any], where: Where) -> Args | Mapping[str, Any]:
         """Check the arguments that a rubric gives.
 
         Raises:
@@ -91,11 +91,11 @@ class Program:
         """
         if self.args is None:
             return dict(given)
-        return validated(self.args, dict(given), where=f"{where}: check")
+        return validated(self.args, dict(given), where=lambda path: where(("check", *path)))
 
 
-def load_function(name: str, key: str, folder: Path | None, where: str, fix: str) -> Callable[..., Any]:
-    """Load the function that a domain names under a key, as ``package.module:function`` or ``file.py:function``.
+def load_function(name: str, folder: Path | None, where: str, fix: str) -> Callable[..., Any]:
+    """Load the function that a domain names, as ``package.module:function`` or ``file.py:function``.
 
     Raises:
         DomainError: It cannot be loaded, or is not callable.
@@ -103,9 +103,9 @@ def load_function(name: str, key: str, folder: Path | None, where: str, fix: str
     try:
         function = load_object(name, folder=folder, where=where)
     except InputError as error:
-        raise DomainError(f"{key}: {error.what}", where=where, fix=error.fix) from error
+        raise DomainError(error.what, where=where, fix=error.fix) from error
     if not callable(function):
-        raise DomainError(f"{key}: {name!r} is not a function", where=where, fix=fix)
+        raise DomainError(f"{name!r} is not a function", where=where, fix=fix)
     return function
 
 
@@ -121,11 +121,11 @@ def read_program(function: ProgramFunction, name: str, where: str = "") -> Progr
     try:
         parameters, hints = _signature(function)
     except (TypeError, ValueError, NameError) as error:
-        what = f"check.program: the signature of {name!r} cannot be read ({error})"
+        what = f"the signature of {name!r} cannot be read ({error})"
         raise DomainError(what, where=where, fix=_FORM) from error
     needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(needed) != 2:
-        raise DomainError(f"check.program: {name!r} does not take (finished, args)", where=where, fix=_FORM)
+        raise DomainError(f"{name!r} does not take (finished, args)", where=where, fix=_FORM)
     hint = hints.get(needed[1].name)
     args = hint if isinstance(hint, type) and issubclass(hint, Args) else None
     return Program(name, function, args, inspect.iscoroutinefunction(function))
@@ -145,10 +145,10 @@ def find_program(known: Mapping[str, Program], name: Any, *, folder: Path | None
     if isinstance(name, str) and name in known:
         return known[name]
     if isinstance(name, str) and ":" in name:
-        return read_program(load_function(name, "check.program", folder, where, _FORM), name, where)
+        return read_program(load_function(name, folder, where, _FORM), name, where)
     hint = did_you_mean(str(name), known)
     fix = f"{hint}Known: {', '.join(sorted(known))}; or write your own as 'package.module:function'."
-    raise DomainError(f"check.program: there is no program {name!r}", where=where, fix=fix)
+    raise DomainError(f"there is no program {name!r}", where=where, fix=fix)
 
 
 def _default(field: FieldInfo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -53,20 +54,25 @@ def check_domain(
         )
     if not report.loaded:
         for problem in report.problems:
-            complain(f"{folder} cannot be loaded: {problem}")
+            complain(f"{folder} cannot be loaded: {_from_here(problem)}")
         output.result(report.to_json())
         return 2
     output.console.print(_table(report))
     for note in report.notes:
-        output.say(f"note: {one_line(note)}")
+        output.say(f"note: {one_line(_from_here(note))}")
     for problem in report.problems:
-        output.say(f"problem: {one_line(str(problem))}")
+        output.say(f"problem: {one_line(_from_here(problem))}")
     count = len(report.problems)
     sound = "sound" if report.played else "its files are sound; nothing could be played"
     verdict = sound if report.ok else "1 problem" if count == 1 else f"{count} problems"
     output.say(f"{folder}: {verdict}")
     output.result(report.to_json())
     return 0 if report.ok else 1
+
+
+def _from_here(text: object) -> str:
+    """A text whose paths begin in the current folder."""
+    return str(text).replace(f"{Path.cwd()}{os.sep}", "")
 
 
 def _table(report: Report) -> Table:

@@ -126,6 +126,8 @@ def _folder_package(folder: Path) -> str:
 
 
 def _cannot_import(source: str, spec: str, where: str, error: BaseException, file: str | None) -> InputError:
+    if isinstance(error, InputError):  # it says more than where the import failed
+        return InputError(error.what, where=error.where, fix=error.fix)
     if isinstance(error, SyntaxError) and error.filename == file:
         line = f", line {error.lineno}"
     else:

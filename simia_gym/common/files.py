@@ -95,10 +95,25 @@ def parse_json(text: str, *, where: str, line: int = 0) -> Any:
         place = f"{where}:{line or error.lineno}:{error.colno}"
         raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Correct it there.") from error
     except ValueError as error:
-        raise InputError(str(error), where=f"{where}:{line}" if line else where, fix="Correct it there.") from error
+        place = f"{where}:{line or _line_of_repeated_key(text)}".removesuffix(":0")
+        raise InputError(str(error), where=place, fix="Correct it there.") from error
     except RecursionError as error:
         place = f"{where}:{line}" if line else where
         raise InputError("the JSON is nested too deeply", where=place, fix="Correct it there.") from error
+
+
+def _line_of_repeated_key(text: str) -> int:
+    try:
+        yaml.load(_as_yaml(text), Loader=_Loader)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        mark = getattr(error, "problem_mark", None)
+        return mark.line + 1 if mark else 0
+    return 0
+
+
+def _as_yaml(text: str) -> str:
+    """JSON is YAML, but for tabs and halves of characters."""
+    return re.sub(r"\t|\\u[dD]\w{3}", " ", text)
 
 
 def _refuse_constant(name: str) -> None:
@@ -165,6 +180,11 @@ class _Loader(SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def dotted(parts: Sequence[str | int]) -> str:
+    """Keys and indices as they are shown: ``a.b[0]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).removeprefix(".")
+
+
 class Lines:
     """Finds the line of a part of a YAML or JSON file, for errors; only then is the file read for its lines.
 
@@ -176,7 +196,11 @@ class Lines:
         self.path = path
 
     def where(self, parts: Sequence[str | int]) -> str:
-        """The place of a part of the document as ``file:line``.
+        """The place of a part of the document as ``file:line: a.b[0]``; `parts` as in `line`."""
+        return ": ".join(filter(None, (self.line(parts), dotted(parts))))
+
+    def line(self, parts: Sequence[str | int]) -> str:
+        """The line of a part of the document as ``file:line``.
 
         Args:
             parts: Keys and indices from the root to the part; the deepest existing part counts.
@@ -197,8 +221,6 @@ class Lines:
     @cached_property
     def _root(self) -> yaml.Node | None:
         try:
-            text = self.path.read_text(encoding="utf-8")
-            # JSON is YAML, but for tabs and halves of characters.
-            return yaml.compose(re.sub(r"\t|\\u[dD]\w{3}", " ", text), Loader=_Loader)
+            return yaml.compose(_as_yaml(self.path.read_text(encoding="utf-8")), Loader=_Loader)
         except (OSError, ValueError, RecursionError, yaml.YAMLError):
             return None

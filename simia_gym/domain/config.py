@@ -144,7 +144,7 @@ def read_items(name: str, folder: Path) -> Any:
     """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""
     if ":" not in name:
         return read_yaml(folder / name)
-    make = cast("Callable[[], Any]", load_object(name, folder=folder, where=str(folder / "domain.yaml")))
+    make = cast("Callable[[], Any]", load_object(name, folder=folder, where=f"{folder / 'domain.yaml'}: {name}"))
     return make()
 
 

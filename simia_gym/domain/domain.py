@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from simia_gym.actions import Grammar, Replies
 from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.files import read_text
+from simia_gym.common.files import Lines, read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, EndRule
@@ -69,6 +69,7 @@ class Domain:
         data: The custom data that replaces the domain's own, if any.
         cues: The scripted user's cue patterns.
         rubric: The domain's rubric items.
+        lines: Id of a fixed task to its line in its file.
     """
 
     config: DomainConfig
@@ -92,6 +93,7 @@ class Domain:
     data: DomainData | None = None
     cues: JsonObject = field(default_factory=dict)
     rubric: tuple[JsonObject, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
     _prepared: dict[int, PreparedTask] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,6 +108,10 @@ class Domain:
     def history_view(self, name: str | None) -> HistoryView | None:
         """What policies are shown of the history, by its name; ``None`` for the domain's own."""
         return self.history if name is None else compile_history(name, folder=self.folder)
+
+    def place(self, key: str) -> str:
+        """Where a key stands in ``domain.yaml``, for errors."""
+        return Lines(self.folder / "domain.yaml").where([key])
 
     @property
     def about(self) -> JsonObject:
@@ -352,7 +358,8 @@ class Domain:
         """The task generator; ``None`` if the domain has none or custom data replaces its own."""
         if self.config.generator is None or self.data is not None:
             return None
-        return cast("Callable[[Split, int], Task]", load_object(self.config.generator, folder=self.folder))
+        found = load_object(self.config.generator, folder=self.folder, where=self.place("generator"))
+        return cast("Callable[[Split, int], Task]", found)
 
     def hook(self, command: Hook) -> Callable[..., Any] | None:
         """The function that the domain adds to a command, if ``domain.yaml`` names one; loaded when it is asked for.
@@ -377,12 +384,11 @@ class Domain:
             The reward function.
         """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
-        cls = cast("type[Any]", load_object(spec, folder=self.folder, where=str(self.folder / "domain.yaml")))
-        file = self.config.rubric
-        where = str(self.folder / ("domain.yaml" if file is None or ":" in file else file))
+        cls = cast("type[Any]", load_object(spec, folder=self.folder, where=self.place("reward")))
+        where = str(self.folder / (self.config.rubric or "domain.yaml"))
         judged: dict[str, Any] = {}
         if judge_model is not None:
-            make = cast("Callable[..., Any]", load_object(self.config.judge, folder=self.folder, where=where))
+            make: Any = load_object(self.config.judge, folder=self.folder, where=self.place("judge"))
             judged = {"judge": make(self, judge_model, votes_gating=votes), "judge_scope": judge_scope}
         made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
         return cast(Reward, made)

@@ -23,7 +23,8 @@ from simia_gym.domain.tools import ToolSpec, spec_from_entry
 from simia_gym.domain.world import World
 from simia_gym.errors import ActionError, DomainError, InputError, did_you_mean
 from simia_gym.state import State
-from simia_gym.types import Split, Task
+from simia_gym.types import JsonObject, Split, Task
+from simia_gym.users.cues import Cues
 from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer, compile_render
 from simia_gym.views.slices import Slicer, compile_reads
@@ -73,6 +74,7 @@ class _Loader:
         self.folder, self.data_path, self.grammar_name = folder, data, grammar
         self.asked: Mapping[str, Any] = orjson.loads(options)
         self.problems: list[InputError] = []
+        self.task_lines: dict[str, int] = {}
 
     def load(self) -> Domain:
         if not self.folder.is_dir():
@@ -81,6 +83,7 @@ class _Loader:
         if not file.is_file():
             fix = "Name the folder of a domain, or make one with `simia new-domain PATH`."
             raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
+        self.lines = Lines(file)
         self.config = read_config(file)
         named, grammar = self.try_(self._grammar, ("", None))
         data = self.try_(self._data, None)
@@ -96,7 +99,7 @@ class _Loader:
         info = self.try_(lambda: self._function("info"), None)
         history = self.try_(self._history, None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
-        cues = self.try_(lambda: self._items("cues"), {}) or {}
+        cues = self.try_(self._cues, {})
         rubric = self.try_(lambda: self._items("rubric"), []) or []
         if not isinstance(rubric, list):
             where = str(self.folder / str(self.config.rubric))
@@ -104,7 +107,8 @@ class _Loader:
             rubric = []
         tasks = self._tasks(data)
         if self.problems:
-            raise DomainError.of(self.problems, "; `simia check` lists them")
+            once = {str(problem): problem for problem in self.problems}  # several parts may need what has a mistake
+            raise DomainError.of(list(once.values()), "; `simia check` lists them")
         user = self.config.user if data is None or data.user is None else data.user
         return Domain(
             config=self.config,
@@ -128,6 +132,7 @@ class _Loader:
             data=data,
             cues=cues,
             rubric=tuple(rubric),
+            lines=self.task_lines,
         )
 
     def try_(self, part: Callable[[], Any], otherwise: Any) -> Any:
@@ -144,12 +149,13 @@ class _Loader:
             return None
         if self.config.data is None:
             raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
-        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder))
+        where = self.lines.where(["data"])
+        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder, where=where))
         return loader(self.data_path)
 
     def _grammar(self) -> tuple[str, Grammar]:
         """The requested grammar, or the first one, after its name."""
-        named, where = self.config.grammar, f"{self.folder / 'domain.yaml'}: grammar"
+        named, where = self.config.grammar, self.lines.where(["grammar"])
         several = {named: named} if isinstance(named, str) else named
         asked = self.grammar_name or next(iter(several))
         if asked not in several:
@@ -184,11 +190,11 @@ class _Loader:
 
     def _function(self, key: str) -> Any:
         """The function that a key of ``domain.yaml`` names, if any."""
-        name, where = getattr(self.config, key), f"{self.folder / 'domain.yaml'}: {key}"
+        name, where = getattr(self.config, key), self.lines.where([key])
         return None if name is None else load_function(name, folder=self.folder, where=where)
 
     def _history(self) -> HistoryView | None:
-        where = f"{self.folder / 'domain.yaml'}: history"
+        where = self.lines.where(["history"])
         return compile_history(self.config.history, folder=self.folder, where=where)
 
     def _specs(self, world: World | None) -> dict[str, ToolSpec]:
@@ -200,17 +206,15 @@ class _Loader:
         entries = read_json(path, what="tools file")
         if not isinstance(entries, list):
             raise DomainError("is not a list of tools", where=str(path), fix="Write a JSON array of OpenAI tools.")
+        lines = Lines(path)
         for i, entry in enumerate(entries):
-            where = f"{path}[{i}]"
-            if world is None:
-                spec = spec_from_entry(entry, where, self.folder)
-                if spec.name in known:
-                    fix = "Give every tool its own name."
-                    raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
-                known[spec.name] = spec
-            elif _played_by_model(entry):
-                spec = spec_from_entry(entry, where, self.folder)
-                known.setdefault(spec.name, spec)
+            if world is not None and not _played_by_model(entry):
+                continue
+            spec = spec_from_entry(entry, lambda parts, i=i: lines.line([i, *parts]), self.folder)  # type: ignore[misc]
+            if world is None and spec.name in known:
+                where, fix = lines.line([i]), "Give every tool its own name."
+                raise DomainError(f"there are two tools {spec.name!r}", where=where, fix=fix)
+            known.setdefault(spec.name, spec)
         return known
 
     def _compiled(self, specs: Mapping[str, ToolSpec]) -> tuple[dict[str, Slicer], dict[str, Renderer | None]]:
@@ -236,12 +240,18 @@ class _Loader:
         name = getattr(self.config, key)
         return None if name is None else read_items(name, self.folder)
 
+    def _cues(self) -> JsonObject:
+        content = self._items("cues") or {}
+        Cues(content, Lines(self.folder / str(self.config.cues)).where)
+        return cast("JsonObject", content)
+
     def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
         if data is not None and data.tasks is not None:
             return data.tasks
         tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
         for split, name in self.config.tasks.items():
-            tasks[split], problems = read_tasks(self.folder / name, split)
+            tasks[split], lines, problems = read_tasks(self.folder / name, split)
+            self.task_lines.update(lines)
             self.problems.extend(problems)
         return tasks
 
@@ -262,7 +272,7 @@ def load_world(config: DomainConfig, folder: Path, options: Mapping[str, Any]) -
     except InputError:
         raise
     except Exception as error:
-        place = f"{where}: world" if options == config.options else "options"
+        place = where if options == config.options else "options"
         what = f"{config.world} cannot be made: {error}"
         raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
 

@@ -76,8 +76,8 @@ def gold_calls(task: Task) -> list[ToolCall]:
     return [call for action in actions if isinstance(action, Calls) for call in action.calls]
 
 
-def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputError]]:
-    """Read the tasks of one split; returns the valid tasks, and one error per mistake."""
+def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], Mapping[str, int], list[InputError]]:
+    """Read the tasks of one split; returns the valid tasks, the lines of their ids, and one error per mistake."""
     tasks: list[Task] = []
     problems: list[InputError] = []
     seen: dict[str, int] = {}
@@ -101,7 +101,7 @@ def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], list[InputEr
             tasks.append(task)
     except InputError as error:
         problems.append(error)
-    return tuple(tasks), problems
+    return tuple(tasks), seen, problems
 
 
 def task_hash(task: Task) -> str:

@@ -20,12 +20,14 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import jsonschema_rs
 from pydantic import ConfigDict, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
 
 from simia_gym.common.dotted_names import load_function
+from simia_gym.common.files import dotted
 from simia_gym.common.schema_errors import json_schema_validator
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import Where, validated
 from simia_gym.domain.limits import TOO_LARGE, Limits
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 from simia_gym.state import State
 from simia_gym.state.frozen import freeze, thaw
 from simia_gym.state.pointer import covers, pointer_parts
@@ -56,8 +58,8 @@ class DeclaredError:
 
     code: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
     text: str
-    when: str | Condition | None = None
-    condition: Condition | None = field(default=None, init=False, repr=False, compare=False)
+    when: str | SkipJsonSchema[Condition] | None = None
+    condition: SkipJsonSchema[Condition | None] = field(default=None, init=False, repr=False, compare=False)
 
     def message(self, state: State, call: ToolCall) -> str:
         """The text with its placeholders filled; raises `KeyError` if the state lacks a value."""
@@ -266,13 +268,14 @@ def declared_tools(cls: type) -> dict[str, ToolSpec]:
 
 
 def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
-    where = f"{cls.__module__}.{cls.__qualname__}.{name}"
+    code = inspect.unwrap(function).__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}: {cls.__qualname__}.{name}"
     marks = getattr(function, _MARK)
     if marks["writes"] and marks["effect"] != "write":
         raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
     description, notes = _read_docstring(function.__doc__ or "", where)
     parameters = _parameters(function, notes, where)
-    return _made({"name": name, "description": description, "parameters": parameters, **marks}, where)
+    return _made({"name": name, "description": description, "parameters": parameters, **marks}, lambda path: where)
 
 
 def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:
@@ -285,7 +288,8 @@ def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: s
         fields[parameter.name] = (hints[parameter.name], Field(default, description=notes.get(parameter.name)))
     unknown = set(notes) - set(fields)
     if unknown:
-        raise InputError(f"the docstring describes {sorted(unknown)}, which are no parameters", where=where)
+        what = f"the docstring describes {sorted(unknown)}, which are no parameters"
+        raise InputError(what, where=where, fix=f"The parameters are: {', '.join(fields) or 'none'}.")
     model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
     schema = _without_titles(model.model_json_schema())
     return {
@@ -340,54 +344,59 @@ def _read_docstring(text: str, where: str) -> tuple[str, dict[str, str]]:
     return description, notes
 
 
-def spec_from_entry(entry: Any, where: str, folder: Path | None = None) -> ToolSpec:
+def spec_from_entry(entry: Any, where: Where, folder: Path | None = None) -> ToolSpec:
     """Read one entry of ``tools.json``; missing fields of ``x-simia`` get restrictive defaults.
 
     By default, the effect is ``write`` with an empty write set, so that a simulator may answer but cannot change the
     state, and ``reads`` is empty, so that a model which simulates the tool sees no rows. Names of errors' conditions
-    are relative to ``folder``.
+    are relative to ``folder``; ``where`` gives the place of a part of the entry.
 
     Raises:
         InputError: The entry is not a tool, its parameters are not a JSON Schema, or a part of ``x-simia`` is wrong.
     """
     function = entry.get("function", entry) if isinstance(entry, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        raise InputError("not a tool: it has no function.name", where=where, fix="Use the OpenAI tool layout.")
+        raise InputError("not a tool: it has no function.name", where=where(()), fix="Use the OpenAI tool layout.")
     name = function["name"]
     parameters = function.get("parameters", {"type": "object", "properties": {}})
+    inside = ("function",) if "function" in entry else ()
     try:
         json_schema_validator(parameters)
     except ValueError as error:
-        raise InputError(f"parameters of {name!r}: {error}", where=where) from error
+        place, fix = where((*inside, "parameters")), "Write a JSON Schema, as in OpenAI's tools."
+        raise InputError(f"parameters of {name!r}: {error}", where=place, fix=fix) from error
     marks = entry.get("x-simia", {})
     if not isinstance(marks, Mapping):
-        raise InputError(f"x-simia of {name!r} is {marks!r}", where=where, fix="Write an object.")
+        raise InputError(f"x-simia of {name!r} is {marks!r}", where=where(("x-simia",)), fix="Write an object.")
     plain = {"name": name, "description": str(function.get("description", "")), "parameters": parameters}
-    place = f"{where}: tool {name!r}: x-simia"
+
+    def place_of(path: Sequence[str | int]) -> str:
+        return ": ".join(filter(None, (where(("x-simia", *path)), f"tool {name!r}: x-simia", dotted(path))))
+
     allowed = [key for key in ToolSpec.__dataclass_fields__ if key not in plain]
     unknown = [key for key in marks if key not in allowed]
     if unknown:
-        fix = f"Remove it. The keys are: {', '.join(allowed)}."
-        raise InputError(f"there is no key {unknown[0]!r}", where=place, fix=fix)
-    return _made({"effect": "write", **marks, **plain}, f"{place}: ", folder)
+        fix = f"{did_you_mean(unknown[0], allowed) or 'Remove it. '}The keys are: {', '.join(allowed)}."
+        raise InputError(f"there is no key {unknown[0]!r}", where=place_of((unknown[0],)), fix=fix)
+    return _made({"effect": "write", **marks, **plain}, place_of, folder)
 
 
-def _made(parts: JsonObject, where: str, folder: Path | None = None) -> ToolSpec:
+def _made(parts: JsonObject, where: Where, folder: Path | None = None) -> ToolSpec:
     """Check a declaration. Its selectors and its rendering rule are checked when the domain is loaded."""
     spec = validated(ToolSpec, parts, where=where)
     if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
-        raise InputError("x-simia.render_errors has no rule to render by", where=where.removesuffix(": "), fix=fix)
-    for pattern in spec.masks:
+        raise InputError("x-simia.render_errors has no rule to render by", where=where(("render_errors",)), fix=fix)
+    for number, pattern in enumerate(spec.masks):
         try:
             wrong = "it matches the empty text" if re.search(pattern, "") else ""
         except re.error as error_:
             wrong = str(error_)
         if wrong:
             fix = "Write a regular expression that matches what cannot be repeated."
-            raise InputError(f"the mask {pattern!r} cannot be used: {wrong}", where=where.removesuffix(": "), fix=fix)
-    for error in spec.errors:
-        place = f"{where.removesuffix(': ')}, error {error.code}"
+            raise InputError(f"the mask {pattern!r} cannot be used: {wrong}", where=where(("masks", number)), fix=fix)
+    for number, error in enumerate(spec.errors):
+        place = f"{where(('errors', number))}, error {error.code}"
         unknown = set(parse_template(error.text, place).arguments()) - set(spec.parameters.get("properties", {}))
         if unknown:
             fix = f"It has: {', '.join(spec.parameters.get('properties', {})) or 'none'}."

@@ -23,7 +23,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.files import read_json
+from simia_gym.common.files import Lines, read_json
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
@@ -41,8 +41,10 @@ from simia_gym.policies import Policy, load_policy
 from simia_gym.prompts import prompt_problems
 from simia_gym.record.ledger import first_divergence
 from simia_gym.rollout.play import play_new
+from simia_gym.state.pointer import pointer_parts
 from simia_gym.state.schema import read_state_schema
-from simia_gym.types import JsonObject, Split, Task
+from simia_gym.types import JsonObject, Split, SplitChoice, Task
+from simia_gym.users.scripted_script import script_from_json
 
 IDLE = ("null", "claimer")
 REFUSER = "refuser"
@@ -96,13 +98,18 @@ class Report:
 
     def collect(self, found: Callable[[], Iterable[InputError]]) -> None:
         """Run one check: add the mistakes that it yields, and the one that it raises."""
+        new: list[InputError] = []
         try:
             with foreign_code(self.folder):
-                self.problems.extend(found())
+                new.extend(found())
         except DomainError as error:
-            self.problems.extend(error.problems or (error,))
+            new.extend(error.problems or (error,))
         except InputError as error:
-            self.problems.append(error)
+            new.append(error)
+        except Fault as error:
+            new.append(DomainError(str(error), where=str(self.folder), fix="Mend the world."))
+        told = {str(problem): problem for problem in (*self.problems, *new)}  # several tasks may have the same mistake
+        self.problems = list(told.values())
 
     def to_json(self) -> JsonObject:
         """The report as printed by ``simia check --json``."""
@@ -148,7 +155,7 @@ def check_folder(
     progress("state")
     report.collect(lambda: _check_state(domain, report))
     report.collect(lambda: _check_declarations(domain, report))
-    report.collect(lambda: _check_task_files(domain))
+    report.collect(lambda: _check_task_files(domain, report))
     report.collect(lambda: _check_generator(domain, report))
     if domain.world is None:
         report.notes.append(
@@ -223,8 +230,9 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
                 yield mistake(f"tool {spec.name!r} has its keys in another order than the world declares")
         elif differs := first_divergence([spec.entry], [by_name[spec.name]]):
             expected, got = (one_line(repr(value), 80) for value in (differs.expected, differs.got))
-            where = f"{differs.path} is {got}, declared is {expected}"
-            yield mistake(f"tool {spec.name!r} is not as the world declares it: {where}")
+            how = f"{differs.path} is {got}, declared is {expected}"
+            line = Lines(path).line([[*by_name].index(spec.name), *pointer_parts(differs.path)])
+            yield mistake(f"tool {spec.name!r} is not as the world declares it: {how}", where=line)
     for name in sorted(by_name.keys() - domain.specs.keys()):
         yield mistake(f"the world has no tool {name!r}")
 
@@ -241,8 +249,9 @@ def _check_state(domain: Domain, report: Report) -> Problems:
         return
     path = domain.folder / domain.config.state_schema
     schema = read_state_schema(path)
-    where = str(domain.folder / (domain.config.state or "domain.yaml"))
+    lines = Lines(domain.folder / (domain.config.state or "domain.yaml"))
     for text in schema.problems(domain.base):
+        where = lines.line(pointer_parts(text.partition(": ")[0]) if text.startswith("/") else ())
         yield DomainError(text, where=where, fix="Mend the row, or the schema.")
     for table in schema.tables:
         if table not in domain.base.tables:
@@ -260,20 +269,25 @@ def _check_declarations(domain: Domain, report: Report) -> Problems:
 
 
 def _declaration(domain: Domain, tool: str, text: str) -> DomainError:
-    where = f"{domain.folder / domain.config.tools}: tool {tool!r}"
+    path = domain.folder / domain.config.tools
+    names = [_name(entry) for entry in read_json(path, what="tools file")] if path.is_file() else []
+    where = f"{Lines(path).line([names.index(tool)]) if tool in names else path}: tool {tool!r}"
     return DomainError(text, where=where, fix="Mend its declaration.")
 
 
 def _place(domain: Domain, task: Task) -> str:
     name = "domain.yaml" if task.split == "dev" else domain.config.tasks[task.split]
-    return f"{domain.folder / name}: task {task.id}"
+    line = f":{domain.lines[task.id]}" if task.id in domain.lines else ""
+    return f"{domain.folder / name}{line}: task {task.id}"
 
 
-def _check_task_files(domain: Domain) -> Problems:
+def _check_task_files(domain: Domain, report: Report) -> Problems:
     """Check each task's rubric, and the rows of its initial state against the schema."""
     schema, rubric_problems = domain.state_schema, getattr(domain.make_reward(), "problems", None)
     for task in (task for tasks in domain.tasks.values() for task in tasks):
         where = _place(domain, task)
+        if (task.user or {}).get("type") == "scripted":
+            report.collect(partial(_check_script, task, where))
         try:
             state = domain.begun(task)
             found = () if schema is None else schema.problems(state, state.touched_since(domain.base))
@@ -284,10 +298,17 @@ def _check_task_files(domain: Domain) -> Problems:
         except PatchError as error:
             yield DomainError(f"the setup does not fit: {error}", where=where, fix="Mend its setup operations.")
         try:
-            yield from () if rubric_problems is None else rubric_problems(task, domain.tool_entries)
+            for problem in () if rubric_problems is None else rubric_problems(task, domain.tool_entries):
+                inside = problem.where.partition(f"task {task.id!r}")[2]
+                yield DomainError(problem.what, where=f"{where}{inside}", fix=problem.fix) if inside else problem
         except Exception as error:
             what = f"the reward's problems() raised {type(error).__name__}: {error}"
             yield DomainError(what, where=where, fix="Mend the reward.")
+
+
+def _check_script(task: Task, where: str) -> Problems:
+    script_from_json(task.user, f"{where}: user")
+    yield from ()
 
 
 def _check_generator(domain: Domain, report: Report) -> Problems:
@@ -301,7 +322,7 @@ def _check_generator(domain: Domain, report: Report) -> Problems:
         tasks = list(TaskList((), {split: _TRIED}, domain.generator))
         plain = [{**task_to_json(task), "id": "", "split": ""} for task in tasks]
         found[split] = [task.id for task in tasks], plain
-    where = f"{domain.folder / 'domain.yaml'}: generator"
+    where = domain.place("generator")
     for one, two in combinations(SPLITS, 2):
         if found[one][1] == found[two][1]:
             what = f"it makes the same tasks for {one} and {two}"
@@ -317,16 +338,21 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
 
     The policies play in every grammar of the domain.
     """
+    split: SplitChoice = "all" if any(domain.tasks.values()) else "dev"
+    if split == "dev" and domain.generator is None:
+        report.notes.append("there are no tasks, so that nothing was played")
+        return
     several = domain.config.grammar
     suite, *others = (
-        load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split="all", grammar=grammar))
+        load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split=split, grammar=grammar))
         for grammar in (several if isinstance(several, dict) else (None,))
     )
     names = [*(name for name in ("expert",) if name in domain.config.policies), *IDLE, REFUSER]
     if "expert" not in names:
         report.notes.append("domain.yaml names no expert, so that nothing proves that the tasks can be done")
     factories = {name: load_policy(name, domain.config.policies, folder=domain.folder) for name in names}
-    tasks = [*suite.tasks, *(domain.tasks_of("dev") if domain.generator is not None else ())]
+    fixed = suite.tasks if split == "all" else ()
+    tasks = [*fixed, *(domain.tasks_of("dev") if domain.generator is not None else ())]
     wrong, masked = gold_problems(domain, tasks)
     for name, text in wrong.items():
         yield _declaration(domain, name, text)

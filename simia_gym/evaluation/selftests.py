@@ -46,7 +46,9 @@ class _Expected(_Part):
     ops: Any = None
 
 
-class _Example(_Part):
+class Example(_Part):
+    """One line of the file."""
+
     setup: list[JsonObject] | None = None
     call: _Call
     expect: _Expected
@@ -81,7 +83,7 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
     for number, item in lines:
         where = f"{path}:{number}"
         try:
-            example = validated(_Example, item, where=f"{where}: ")
+            example = validated(Example, item, where=f"{where}: ")
         except DomainError as error:
             yield from (SelfTest("", problem) for problem in error.problems or (error,))
             continue
@@ -93,7 +95,7 @@ def run_selftests(folder: Path, world: World, base: State) -> Iterator[SelfTest]
         yield SelfTest(tool, None if wrong is None else DomainError(wrong, where=where, fix=_FIX))
 
 
-def _run(example: _Example, world: World, base: State) -> str | None:
+def _run(example: Example, world: World, base: State) -> str | None:
     """Execute a self-test; return its first mismatch."""
     call = example.call
     given = world.call(base.apply(example.setup or ()), ToolCall(call.name, call.arguments))

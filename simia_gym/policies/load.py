@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from simia_gym.common.dotted_names import load_object
+from simia_gym.common.files import Lines
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.built_in import ClaimerPolicy, NullPolicy, RandomPolicy, RefuserPolicy
@@ -80,7 +81,7 @@ def load_policy(
         make = load_policy(name, own, options, folder=folder, budget=budget, cassette=cassette)
         return partial(SpoiledPolicy, make, rate)
     if spec in own:
-        return checked_class(load_object(own[spec], folder=folder, where=f"policy {spec!r}"), own[spec])
+        return checked_class(load_object(own[spec], folder=folder, where=_place(spec, folder)), own[spec])
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
@@ -105,6 +106,11 @@ def load_policy(
         fix = f"{error.fix} Known names: {known}.".strip()
         raise InputError(error.what, where=error.where, fix=fix) from error
     return checked_class(found, spec)
+
+
+def _place(name: str, folder: Path | None) -> str:
+    """Where a domain names one of its policies."""
+    return f"policy {name!r}" if folder is None else Lines(folder / "domain.yaml").where(["policies", name])
 
 
 def _load_extra(name: str, options: PolicyOptions) -> Callable[[], Policy]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from simia_gym.errors import InputError
-from simia_gym.language.cue import Cue
 from simia_gym.service.case import Option
+from simia_gym.users.cues import CuePattern, CuePatterns, listed
+from simia_gym.users.cues import Texts as Lines
 
 
 def _pattern(value: Any) -> Any:
@@ -21,22 +21,7 @@ def _pattern(value: Any) -> Any:
         raise ValueError(f"is no regular expression ({error})") from None
 
 
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-def _cue(pattern: str) -> str:
-    try:
-        Cue((pattern,))
-    except InputError as error:
-        raise ValueError(error.what) from None
-    return pattern
-
-
-CuePattern = Annotated[str, AfterValidator(_cue)]
-CuePatterns = Annotated[tuple[CuePattern, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern, json_schema_input_type=str)]
-Lines = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 
 
 def _function(parameters: str, gives: str, *, default: Any = None) -> Any:
@@ -51,7 +36,7 @@ class _Part(BaseModel):
 
 def _option(value: Any) -> Any:
     given = {"say": value} if isinstance(value, str | list) else value
-    return {name: _listed(texts) for name, texts in given.items()} if isinstance(given, dict) else given
+    return {name: listed(texts) for name, texts in given.items()} if isinstance(given, dict) else given
 
 
 OptionDeclaration = Annotated[Option, BeforeValidator(_option, json_schema_input_type=Option | str | tuple[str, ...])]
@@ -191,11 +176,13 @@ class OwnerDeclaration(_Part):
 class KindDeclaration(_Part):
     """A kind of task whose customers do something certain; all of it is drawn where it is not given."""
 
-    of: Lines = Field((), description="The kinds whose wishes it has; all that are granted if not given.")
-    further: int | None = Field(None, ge=0, description="How many further wishes the customer has.")
-    turn: Literal["change", "otherwise", "withdraw"] | None = Field(None, description="What becomes of the first wish.")
-    slot: str | None = Field(None, description="The slot that the customer changes.")
-    withheld: bool = Field(False, description="Whether the customer tells everything only when asked.")
+    of: Lines = Field(default=(), description="The kinds whose wishes it has; all that are granted if not given.")
+    further: int | None = Field(default=None, ge=0, description="How many further wishes the customer has.")
+    turn: Literal["change", "otherwise", "withdraw"] | None = Field(
+        default=None, description="What becomes of the first wish."
+    )
+    slot: str | None = Field(default=None, description="The slot that the customer changes.")
+    withheld: bool = Field(default=False, description="Whether the customer tells everything only when asked.")
 
 
 PLAIN = KindDeclaration.model_validate({})
@@ -227,7 +214,7 @@ class ServiceDeclaration(_Part):
     otherwise: float = Field(0.15, ge=0, le=1, description="Share of the wishes that take another form if refused.")
     withdrawals: float = Field(0.1, ge=0, le=1, description="Share of the first of two wishes that are withdrawn.")
     slots: Mapping[str, SlotDeclaration]
-    rules: Mapping[str, RuleDeclaration]
+    rules: Mapping[str, RuleDeclaration] = Field(default_factory=dict)
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1)
     kinds: Mapping[str, KindDeclaration] = Field(default_factory=dict, description="Further kinds of tasks.")
 

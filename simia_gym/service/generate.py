@@ -28,6 +28,8 @@ from simia_gym.types import JsonObject, Op, Split, Task
 SPAN = 1_000_000_000
 """Number of generated tasks of each split; the ranges of their seeds do not overlap."""
 _SPLITS: tuple[Split, ...] = ("train", "test", "dev")
+_TRIED = 20
+"""Number of tasks of each kind that are drawn to find mistakes."""
 _STRANGER: tuple[str, str] = ("", "")
 """What stands for a wish and its breach where nobody can be found."""
 _ATTEMPTS = 100
@@ -191,8 +193,8 @@ class Generator:
                 break
         else:
             what = f"{rule or 'no rule'} should object, but {found or 'none'} did"
-            where = f"{self.service.path}: wishes.{plan.first}: {plan.variant or 'granted'}: task {task_id}"
-            raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
+            fix = "Correct the rule, the breach or edge, or the drawing."
+            raise InputError(f"{what} (task {task_id})", where=self.service.where(*self._place(plan)), fix=fix)
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
         others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
         if plan.poses or not count:
@@ -210,8 +212,15 @@ class Generator:
         return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, PLAIN), variant, slots, ())
 
     def problems(self) -> Iterator[InputError]:
-        """Find the lines of customers that the expert does not understand; `simia check` reports them."""
-        return unread(self.service, self.sample)
+        """Draw some tasks of every kind, and find lines of customers that the expert does not understand."""
+        found: list[InputError] = []
+        for kind in self.kinds:
+            try:
+                for index in range(_TRIED):
+                    self.make(f"{kind}-{index}", "train", index, kind)
+            except InputError as error:
+                found.append(error)
+        yield from found or unread(self.service, self.sample)
 
     def notes(self) -> Iterator[str]:
         """Find the comparisons of rules of which no breach and no edge is the boundary; `simia check` shows them."""
@@ -239,7 +248,7 @@ class Generator:
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         if variant is not None:
-            self._apply(cast, variant, wanted[0].drawn, member)
+            self._apply(cast, variant, wanted[0].drawn, member, self._place(plan))
         wanted.extend(Wanted(name, self._draw(cast, name, member)) for name in further)
         for number, one in enumerate(wanted):
             turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
@@ -249,6 +258,11 @@ class Generator:
         details = (self._member(cast, add=False) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
         return Scene(member, details, wanted, variant, setup, self._base.apply(setup))
+
+    def _place(self, plan: _Plan) -> tuple[str, ...]:
+        """The keys in the declaration of what is drawn."""
+        breach = plan.variant in self.service.declared.wishes[plan.first].breaches
+        return ("wishes", plan.first, *(("breaches" if breach else "edges", plan.variant) if plan.variant else ()))
 
     def _turn(
         self,
@@ -324,9 +338,12 @@ class Generator:
         drawn: Drawn = self.service.function(self.service.declared.wishes[name].draw)(cast, member)
         return drawn
 
-    def _apply(self, cast: Cast, variant: Variant, drawn: Drawn, member: Member) -> None:
+    def _apply(self, cast: Cast, variant: Variant, drawn: Drawn, member: Member, place: Sequence[str]) -> None:
         rows: Mapping[str, JsonObject] = {**drawn.rows, "who": member.row}
         for name, fields in variant.set.items():
+            if name not in rows:
+                where = self.service.where(*place, "set", name)
+                raise InputError(f"no drawn row is called {name!r}", where=where, fix=f"There is: {', '.join(rows)}.")
             rows[name].update(fields)
         if variant.do is None:
             return
@@ -336,7 +353,7 @@ class Generator:
             if self.service.slots[slot].choice and drawn.slots[slot] != value:
                 what = f"{variant.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
                 fix = "Set it under `slots`, which every task of the wish takes as often."
-                raise InputError(what, where=str(self.service.path), fix=fix)
+                raise InputError(what, where=self.service.where(*place, "do"), fix=fix)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from string import Formatter
 from typing import Any
 
+from simia_gym.common.validation import Where
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import DomainError, InputError, did_you_mean
+from simia_gym.language import Cue, read, wanted
 from simia_gym.service.declaration import ServiceDeclaration, WishDeclaration, functions
-
-Where = Callable[[Sequence[str | int]], str]
+from simia_gym.users.cues import Cues
 
 
 def problems(
@@ -52,6 +53,18 @@ def _functions(declared: ServiceDeclaration, function: Callable[[str, str], Any]
             yield DomainError(f"{name!r} is no function of ({parameters})", where=place, fix=fix)
 
 
+_REFUSE = 'Say what cannot be done, as in "I cannot lend it: all copies are out."'
+
+
+def _plain(line: str) -> str:
+    """A line with names instead of the values that fill it."""
+    return re.sub(r"\{(\w+)[^}]*\}", r"\1", line)
+
+
+def _same(keys: Iterable[str]) -> dict[str, str]:
+    return {key: key for key in keys}
+
+
 class _Names:
     def __init__(self, declared: ServiceDeclaration, tools: Mapping[str, ToolSpec], where: Where) -> None:
         self.declared, self.tools, self.where = declared, tools, where
@@ -61,52 +74,69 @@ class _Names:
         declared = self.declared
         for at, way in enumerate(declared.identify):
             yield from self._call(way.tool, way.arguments, "identify", at)
-            yield from self._known("slot", way.slots, declared.slots, "identify", at, "with")
+            slots = dict(enumerate(way.slots))
+            yield from self._known("there is no slot", slots, declared.slots, "identify", at, "with")
         if declared.handover is not None:
             yield from self._call(declared.handover.tool, declared.handover.arguments, "handover")
-        yield from self._known("tool", declared.leave_after, self.tools, "leave_after")
+        yield from self._known("there is no tool", dict(enumerate(declared.leave_after)), self.tools, "leave_after")
         arguments = {name for spec in self.tools.values() for name in spec.parameters["properties"]}
-        yield from self._known("argument of a tool", declared.owners, arguments, "owners")
+        yield from self._known("no tool has an argument", _same(declared.owners), arguments, "owners")
         used = {name for wish in declared.wishes.values() for name in wish.rules}
         for name, rule in declared.rules.items():
             if name not in used:
                 yield self._wrong("no wish has this rule", "Name it under `rules` of a wish.", "rules", name)
             for line in (rule.why, *rule.about):
                 yield from self._filled(line, None, "rules", name)
+            said = read(f"I'm sorry, but {_plain(rule.why)}")
+            if declared.handover is None and not said.refusals:
+                yield self._wrong("why is not understood as a refusal", _REFUSE, "rules", name, "why")
+            if rule.about and not any(wanted(_plain(text)).stands_in(said) for text in rule.about):
+                what, fix = f"none of {list(rule.about)} stands in why", "Name words of the refusal."
+                yield self._wrong(what, fix, "rules", name, "about")
+        if not read(declared.stranger).refusals:
+            yield self._wrong("it is not understood as a refusal", _REFUSE, "stranger")
 
     def slot(self, name: str) -> Iterator[DomainError]:
         """A slot."""
         slot = self.declared.slots[name]
         if slot.read is None and not (slot.choice or slot.find or slot.options):
             fix = "Give it read, choice, find or options."
-            yield self._wrong("nothing reads its value from what the customer says", fix, "slots", name)
+            yield self._wrong("nothing reads it in what the customer says", fix, "slots", name)
         for key, lines in (("say", slot.say), ("forms", slot.forms), ("instead", slot.instead)):
             for line in lines:
                 yield from self._filled(line, {"value"}, "slots", name, key)
                 if "{value}" not in line:
                     yield self._wrong(f"{line!r} does not tell the value", "Write {value}.", "slots", name, key)
+        cues = Cues({"slots": {name: {"ask": slot.ask}}})
+        for line in slot.question:
+            if name not in cues.hear(line).asks:
+                fix = "Let a pattern of `ask` match it, and let it ask for something."
+                yield self._wrong(f"customers do not understand {line!r} as asking for it", fix, "slots", name, "ask")
         if slot.token is not None:
-            yield from self._known("token", [slot.token], self.declared.tokens, "slots", name, "token")
+            yield from self._known("there is no token", {"token": slot.token}, self.declared.tokens, "slots", name)
 
     def wish(self, name: str, wish: WishDeclaration) -> Iterator[DomainError]:
         """A wish."""
         declared, here = self.declared, ("wishes", name)
-        yield from self._known("slot", wish.slots, declared.slots, *here, "slots")
-        yield from self._known("slot of the wish", wish.keeps, wish.slots, *here, "keeps")
-        yield from self._known("slot of the wish", wish.questions, wish.slots, *here, "questions")
-        yield from self._known("rule", wish.rules, declared.rules, *here, "rules")
+        yield from self._known("there is no slot", dict(enumerate(wish.slots)), declared.slots, *here, "slots")
+        yield from self._known("the wish has no slot", dict(enumerate(wish.keeps)), wish.slots, *here, "keeps")
+        yield from self._known("the wish has no slot", _same(wish.questions), wish.slots, *here, "questions")
+        yield from self._known("there is no rule", dict(enumerate(wish.rules)), declared.rules, *here, "rules")
         if wish.token is not None:
-            yield from self._known("token", [wish.token], declared.tokens, *here, "token")
+            yield from self._known("there is no token", {"token": wish.token}, declared.tokens, *here)
         if (wish.call is None) == (not wish.tell):
             yield self._wrong("needs either call or tell", "Give one of the two.", *here)
         elif wish.call is not None:
             yield from self._call(wish.call.tool, wish.call.arguments, *here, "call")
             if wish.values is None:
-                sources = [source for source in wish.call.arguments.values() if source != "$who"]
-                yield from self._known("slot of the wish", sources, wish.slots, *here, "call", "with")
+                sources = {name: source for name, source in wish.call.arguments.items() if source != "$who"}
+                yield from self._known("the wish has no slot", sources, wish.slots, *here, "call", "with")
             for key in ("propose", "does"):
                 if not getattr(wish, key):
                     yield self._wrong(f"has a call and lacks {key}", f"Add {key}.", *here)
+            if wish.propose and wish.does and not Cue(wish.does).occurs(_plain(wish.propose).lower()):
+                fix = "Let a pattern of `does` match `propose`, in lower case."
+                yield self._wrong(f"customers do not understand {wish.propose!r}", fix, *here, "does")
         elif wish.granted and not wish.answers:
             yield self._wrong("has tell and lacks answers", "Add the texts of which one answers it.", *here)
         for line in wish.say:
@@ -126,30 +156,29 @@ class _Names:
                 fix = f"Add one with `rule: {rule}`, which proves it."
                 yield self._wrong(f"no breach of rule {rule!r}", fix, *here, "breaches")
         for name, breach in wish.breaches.items():
-            yield from self._known("rule of the wish", [breach.rule], wish.rules, *here, "breaches", name, "rule")
+            yield from self._known("the wish has no rule", {"rule": breach.rule}, wish.rules, *here, "breaches", name)
         for key in ("breaches", "edges"):
             for name, variant in getattr(wish, key).items():
-                yield from self._known("slot of the wish", variant.slots, wish.slots, *here, key, name, "slots")
+                there = (*here, key, name, "slots")
+                yield from self._known("the wish has no slot", _same(variant.slots), wish.slots, *there)
 
     def _call(self, tool: str, arguments: Iterable[str], *here: str | int) -> Iterator[DomainError]:
         """The tool, and its arguments: all that it needs, and no others."""
-        yield from self._known("tool", [tool], self.tools, *here, "tool")
+        yield from self._known("there is no tool", {"tool": tool}, self.tools, *here)
         if tool in self.tools:
             parameters = self.tools[tool].parameters
-            yield from self._known(f"argument of {tool}", arguments, parameters["properties"], *here, "with")
+            yield from self._known(f"{tool} has no argument", _same(arguments), parameters["properties"], *here, "with")
             for missing in sorted({*parameters.get("required", ())} - {*arguments}):
                 yield self._wrong(f"{tool} needs the argument {missing!r}", "Add it.", *here, "with")
 
     def _known(
-        self, what: str, names: Iterable[str], known: Collection[str], *here: str | int
+        self, without: str, named: Mapping[Any, str], known: Collection[str], *here: str | int
     ) -> Iterator[DomainError]:
-        for at, name in enumerate(names):
+        """What is named there, by key or index, is known."""
+        for part, name in named.items():
             if name not in known:
                 fix = f"{did_you_mean(name, known)}There is: {', '.join(sorted(known)) or 'none'}."
-                # A list's item has a line of its own, and so has a mapping's key.
-                lines = [self.where([*here, part]) for part in (name, at)]
-                place = next((line for line in lines if line != self.where(here)), self.where(here))
-                yield DomainError(f"there is no {what} {name!r}", where=place, fix=fix)
+                yield self._wrong(f"{without} {name!r}", fix, *here, part)
 
     def _filled(self, line: str, known: Collection[str] | None, *here: str | int) -> Iterator[DomainError]:
         """The places of a text that are filled in; ``None`` if a function gives values of any name."""

@@ -67,6 +67,10 @@ class Service:
             raise DomainError.of(problems)
         return tables
 
+    def where(self, *parts: str | int) -> str:
+        """The place of a part of the file, with its line, for errors."""
+        return Lines(self.path).where(parts)
+
     def function(self, name: str, where: str = "") -> Any:
         """A function of the module.
 
@@ -95,6 +99,11 @@ class Service:
         """Answers reads on a state, as the tools do."""
 
         def read(call: ToolCall) -> Any:
+            spec = self.world.tools.get(call.name)
+            if spec is None or not call.arguments.keys() <= spec.parameters["properties"].keys():
+                what = f"no tool takes {call.name}({', '.join(call.arguments)})"
+                fix = "Read with a tool, and give it arguments that it has."
+                raise InputError(what, where=str(self.path.parent / self.declared.module), fix=fix)
             answer = self.world.call(state, call)
             return None if answer.outcome != "ok" else decoded(answer.observation)
 

@@ -26,10 +26,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import read_json
+from simia_gym.common.files import Lines, read_json
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import validated
-from simia_gym.errors import DomainError, InputError, PatchError
+from simia_gym.errors import DomainError, InputError, PatchError, did_you_mean
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
 
@@ -213,15 +213,20 @@ def read_state_schema(path: Path) -> StateSchema:
         DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
     value = read_json(path, what="state schema")
-    schema = validated(StateSchema, value, where=f"{path}: ", context={"folder": path.parent})
-    named: dict[str, str | None] = {
-        f"tables.{name}.foreign_keys.{make_pointer(*steps)}": target
+    lines = Lines(path)
+    schema = validated(StateSchema, value, where=lines.where, context={"folder": path.parent})
+    named: dict[tuple[str | int, ...], str | None] = {
+        ("tables", name, "foreign_keys", make_pointer(*steps)): target
         for name, table in schema.tables.items()
         for steps, target in table.foreign_keys.items()
     }
-    named |= {f"invariants[{number}]": one.table for number, one in enumerate(schema.invariants)}
+    named |= {("invariants", number): one.table for number, one in enumerate(schema.invariants)}
     problems = [
-        DomainError(f"names the table {target!r}", where=f"{path}: {place}", fix="Name one of 'tables'.")
+        DomainError(
+            f"there is no table {target!r}",
+            where=lines.where(place),
+            fix=f"{did_you_mean(target, schema.tables)}Name one of 'tables'.",
+        )
         for place, target in named.items()
         if target is not None and target not in schema.tables
     ]

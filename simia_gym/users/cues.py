@@ -21,15 +21,61 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.validation import Where, validated
 from simia_gym.errors import InputError
 from simia_gym.language import Act, Cue, Detail, Reading, Sentence, asked, read
 
-_KEYS = ("slots", "actions", "tokens", "alternatives", "leave_after")
+
+def listed(value: Any) -> Any:
+    """A text as a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _cue(pattern: str) -> str:
+    try:
+        Cue((pattern,))
+    except InputError as error:
+        raise ValueError(error.what) from None
+    if re.search(r"(?<![\\?])[A-Z]", pattern):
+        raise ValueError("it is matched against lower-case text, so that a capital letter never matches")
+    return pattern
+
+
+CuePattern = Annotated[str, AfterValidator(_cue)]
+"""A regular expression over lower-case text."""
+Texts = Annotated[tuple[str, ...], BeforeValidator(listed, json_schema_input_type=str | tuple[str, ...])]
+CuePatterns = Annotated[tuple[CuePattern, ...], BeforeValidator(listed, json_schema_input_type=str | tuple[str, ...])]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SlotCues(_Part):
+    """How agents ask for a detail."""
+
+    ask: CuePatterns = Field((), description="Patterns that count in a sentence that asks for something.")
+    direct: CuePatterns = Field((), description="Patterns that count in any question, even one that asks for a yes.")
+    unknown: Texts = Field((), description="What the user says if it does not have this detail.")
+    quiet: bool = Field(False, description="Whether it then ignores the question if it can answer another one.")
+
+
+class CueFile(_Part):
+    """The keys of a cue file."""
+
+    slots: Mapping[str, SlotCues] = Field(default_factory=dict, description="Details that agents ask for.")
+    actions: Mapping[str, CuePatterns] = Field(
+        default_factory=dict, description="Patterns that show that a proposal is about an action."
+    )
+    tokens: Mapping[str, CuePattern] = Field(default_factory=dict, description="Values with a shape of their own.")
+    alternatives: tuple[tuple[tuple[str, ...], ...], ...] = Field((), description="Slots of which one way is enough.")
+    leave_after: Texts = Field((), description="Tools after whose success the user leaves.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +104,21 @@ class Cues:
 
     Args:
         config: The content of the domain's cue file; may be empty.
-        where: The file, for error messages.
+        where: The place of a part, for error messages.
 
     Raises:
         InputError: A key or pattern is wrong.
     """
 
-    def __init__(self, config: Mapping[str, Any], where: str = "cues") -> None:
-        for key in config:
-            if key not in _KEYS:
-                raise InputError(f"there is no cue key {key!r}", where=where, fix=f"Known keys: {', '.join(_KEYS)}.")
-        self.slots = {name: _slot(item, f"{where}: slots.{name}") for name, item in _items(config, "slots")}
-        self.actions = {name: Cue(patterns, f"{where}: actions.{name}") for name, patterns in _items(config, "actions")}
-        self.tokens = {name: _token(pattern, f"{where}: tokens.{name}") for name, pattern in _items(config, "tokens")}
-        self.alternatives: tuple[tuple[tuple[str, ...], ...], ...] = tuple(
-            tuple(tuple(way) for way in group) for group in config.get("alternatives") or ()
-        )
-        self.leave_after = frozenset(config.get("leave_after") or ())
+    def __init__(self, config: Mapping[str, Any], where: str | Where = "cues: ") -> None:
+        file = validated(CueFile, config, where=where)
+        self.slots = {
+            name: Detail(Cue(slot.ask), Cue(slot.direct), slot.unknown, slot.quiet) for name, slot in file.slots.items()
+        }
+        self.actions = {name: Cue(patterns) for name, patterns in file.actions.items()}
+        self.tokens = {name: re.compile(pattern) for name, pattern in file.tokens.items()}
+        self.alternatives = file.alternatives
+        self.leave_after = frozenset(file.leave_after)
 
     def hear(self, text: str) -> Heard:
         """Understand a message of the agent; the text may be wrapped in JSON or markup."""
@@ -119,20 +163,3 @@ def load_cues(config: Mapping[str, Any]) -> Cues:
 @lru_cache(maxsize=16)
 def _cues(encoded: bytes) -> Cues:
     return Cues(orjson.loads(encoded))
-
-
-def _items(config: Mapping[str, Any], key: str) -> Any:
-    return (config.get(key) or {}).items()
-
-
-def _slot(item: Any, where: str) -> Detail:
-    if not isinstance(item, Mapping) or set(item) - {"ask", "direct", "unknown", "quiet"}:
-        raise InputError("a slot has the keys ask, direct, unknown, quiet", where=where, fix="Change its keys.")
-    ask = Cue(item.get("ask") or (), f"{where}.ask")
-    direct = Cue(item.get("direct") or (), f"{where}.direct")
-    return Detail(ask, direct, tuple(item.get("unknown") or ()), bool(item.get("quiet", False)))
-
-
-def _token(pattern: Any, where: str) -> re.Pattern[str]:
-    Cue((pattern,), where)
-    return re.compile(pattern)

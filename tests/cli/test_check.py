@@ -29,7 +29,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("domain.yaml", "max_turns", "max_turn", 2, "domain.yaml:", "max_turn"),
     ("domain.yaml", "LibraryWorld", "Nothing", 2, "domain.yaml", "Nothing"),
     ("domain.yaml", "+", "doctor: world.py:needs\n", 1, "domain.yaml: doctor", "world.py has no 'needs'"),
-    ("domain.yaml", "+", "history: pages\n", 2, "domain.yaml: history", "'pages'"),
+    ("domain.yaml", "+", "history: pages\n", 2, ": history", "'pages'"),
     ("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = (", 2, "domain.yaml", "line"),
     ("state.json", "}", "}}", 2, "state.json:", "not valid JSON"),
     ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "recursive"),
@@ -44,7 +44,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("state.json", '"available": 1', '"available": 9', 1, "state.json", "invariant 'shelf'"),
     ("state.json", '{"member_id": "M-101"', '{"member_id": "M-100"', 1, "state.json", "row's key"),
     ("state.schema.json", '"<="', '"=<"', 1, "state.schema.json", "=<"),
-    ("state.schema.json", '"row": {', '"row": 7, "x": {', 1, "state.schema.json: tables.books.x", "no key 'x'"),
+    ("state.schema.json", '"row": {', '"row": 7, "x": {', 1, "state.schema.json:7: tables.books.x", "no key 'x'"),
     ("selftests.jsonl", "B-02", "B-03", 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
     ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1: expect.content", "no key 'content'"),
     ("selftests.jsonl", '"name": "search', '"name": "seek', 1, "selftests.jsonl:1", "seek"),
@@ -82,8 +82,8 @@ def test_every_mistake_of_a_line_of_selftests_is_named(desk: str, simia: Simia) 
     Path(desk, "selftests.jsonl").write_text('{"expect": {"content": "x"}}\n')
     problems = simia("check", desk, "--json").json["problems"]
     assert [(item["where"].rpartition("/")[2], item["what"]) for item in problems] == [
-        ("selftests.jsonl:1: call", "the key 'call' is missing"),
         ("selftests.jsonl:1: expect.content", "there is no key 'content'"),
+        ("selftests.jsonl:1: call", "the key 'call' is missing"),
     ]
 
 

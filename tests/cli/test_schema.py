@@ -16,14 +16,15 @@ from simia_gym.domain.registration import domain_path
 
 from .conftest import Simia
 
-FILES = ("domain.yaml", "state.schema.json", "rubric.yaml", "service.yaml", "task")
+WHOLE = ("domain.yaml", "state.schema.json", "rubric.yaml", "service.yaml", "user.yaml", "tools.json")
+FILES = {**{name: name for name in WHOLE}, "task": "tasks/*.jsonl", "selftest": "selftests.jsonl"}
 
 
 def parts(folder: Path, file: str) -> Iterator[Any]:
     """The contents of a file, if the domain has it; of tasks, each line."""
-    for path in sorted(folder.glob("tasks/*.jsonl" if file == "task" else file)):
+    for path in sorted(folder.glob(FILES[file])):
         text = path.read_text(encoding="utf-8")
-        values = map(json.loads, text.splitlines()) if file == "task" else [yaml.safe_load(text)]
+        values = map(json.loads, text.splitlines()) if path.suffix == ".jsonl" else [yaml.safe_load(text)]
         yield from (json.loads(json.dumps(value)) for value in values)  # YAML has numbers as keys
 
 
@@ -62,6 +63,9 @@ SERVICE = {
             [CRITERION | {"check": {"program": "says", "texts": ["three"]}}],
         ),
         ("service.yaml", SERVICE, SERVICE | {"rules": {"a": {"why": "No.", "abuot": "x"}}}),
+        ("user.yaml", {"slots": {"a": {"ask": "a"}}}, {"slots": {"a": {"asks": "a"}}}),
+        ("tools.json", [{"function": {"name": "a"}}], [{"function": {"name": "a"}, "x-simia": {"efect": "read"}}]),
+        ("selftest", {"call": {"name": "a"}, "expect": {}}, {"call": {"name": "a"}, "expects": {}}),
         ("task", TASK | {"user": SCRIPT}, TASK | {"user": SCRIPT | {"request": []}}),
         ("task", TASK, TASK | {"split": "training"}),
     ],

@@ -115,5 +115,5 @@ def test_a_history_that_does_not_exist_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"history: there is no history 'pages'. Did you mean 'page'"):
         load_suite(EnvConfig(CUSTOM, domain=folder, history="pages"))
     edit("domain.yaml", "max_turns: 6", "max_turns: 6\nhistory: world.py:none")(folder)
-    with pytest.raises(InputError, match=r"domain.yaml: history"):
+    with pytest.raises(InputError, match=r"domain.yaml:4: history"):
         load_domain(folder, fresh=True)

@@ -151,7 +151,7 @@ class Story:
 def run(finished: FinishedEpisode, program: str, **given: Any) -> Finding:
     """Run a program as a rubric would, and hold it to its evidence."""
     known = PROGRAMS[program]
-    args = known.read_args(given, "test")
+    args = known.read_args(given, lambda path: "test")
     assert isinstance(args, Args)
     finding: Finding = known.function(finished, args)
     assert unfounded(finished, finding.evidence) is None, finding

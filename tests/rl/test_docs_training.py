@@ -237,7 +237,7 @@ def test_code_blocks_run(
         else:
             run_block(block, runner, tmp_path, shown, address)
     if python:
-        run_block(Block("python", python, ""), runner, tmp_path, shown, address)
+        run_block(Block("python", python, "", ""), runner, tmp_path, shown, address)
     for run, names in left_behind(page):
         for name in names:
             assert list((tmp_path / run).glob(name)), f"{run} holds no {name}"
