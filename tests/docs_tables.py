@@ -1,7 +1,8 @@
 """The documentation's tables of settings and options, made from the settings classes.
 
 A table of fields stands below ``<!-- settings: module:Class -->``, one of the command line's options below
-``<!-- options: module:Class -->``. ``python -m tests.docs_tables`` writes them anew.
+``<!-- options: module:Class -->``, one of the keys of a file below ``<!-- model: module:Class -->``.
+``python -m tests.docs_tables`` writes them anew.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from simia_gym.cli.options import Option, options_of
 from simia_gym.common.dotted_names import load_object
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = (DOCS / "command-line.md", DOCS / "reference" / "settings.md")
-MARKED = re.compile(r"(<!-- (options|settings): (\S+) -->\n\n)(?:\|.*\n)*")
+PAGES = (DOCS / "command-line.md", DOCS / "reference" / "settings.md", DOCS / "reference" / "service.md")
+MARKED = re.compile(r"(<!-- (options|settings|model): (\S+) -->\n\n)(?:\|.*\n)*")
 
 
 def with_tables(page: str) -> str:
@@ -27,12 +28,21 @@ def with_tables(page: str) -> str:
         kind: Any = load_object(found[3])
         if found[2] == "options":
             rows = ["| option | default | |", "|---|---|---|", *map(option_row, options_of(kind))]
+        elif found[2] == "model":
+            rows = ["| key | default | meaning |", "|---|---|---|"]
+            rows += [key_row(field.alias or name, field) for name, field in kind.model_fields.items()]
         else:
             rows = ["| setting | default | meaning |", "|---|---|---|"]
             rows += [setting_row(name, field) for name, field in kind.fields().items()]
         return found[1] + "".join(f"{row}\n" for row in rows)
 
     return MARKED.sub(table, page)
+
+
+def key_row(name: str, field: Any) -> str:
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
+    shown = "none" if default in (None, (), {}, "") else f"`{orjson.dumps(default).decode()}`"
+    return f"| `{name}` | {'required' if field.is_required() else shown} | {field.description} |"
 
 
 def setting_row(name: str, field: Any) -> str:

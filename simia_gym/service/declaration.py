@@ -91,9 +91,9 @@ class RuleDeclaration(_Part):
 class CallDeclaration(_Part):
     """The call that grants a wish."""
 
-    tool: str
+    tool: str = Field(description="The tool.")
     arguments: Mapping[str, str] = Field(
-        alias="with", description="Argument to a slot or a name of `values`, or to `$who`."
+        alias="with", description="Argument to a slot or a name of `values`, or to `$who`, the customer's id."
     )
 
 
@@ -109,7 +109,7 @@ class Variant(_Part):
 class BreachDeclaration(Variant):
     """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
-    rule: str
+    rule: str = Field(description="The rule of the wish that must object.")
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
 
 
@@ -118,31 +118,33 @@ class WishDeclaration(_Part):
 
     kind: str | None = Field(None, description="The kind of the tasks that grant it; the wish's name if not given.")
     granted: bool = Field(True, description="Whether it is ever granted; if not, breaches are all its tasks.")
-    say: Lines = Field(min_length=1)
+    say: Lines = Field(min_length=1, description="How the customer brings it up; slots in it are told at once.")
     hear: Pattern = Field(description="By which the expert recognises it.")
     does: CuePatterns = Field((), description="Patterns that show that a proposal is about it.")
-    slots: tuple[str, ...] = ()
+    slots: tuple[str, ...] = Field((), description="Its slots, which are told when an agent asks for them.")
     keeps: tuple[str, ...] = Field((), description="Slots that the customer never changes here.")
     questions: Mapping[str, Lines] = Field(default_factory=dict, description="Slot to how the expert asks here.")
-    rules: tuple[str, ...] = ()
+    rules: tuple[str, ...] = Field((), description="Its rules, in the order in which they are asked.")
     values: str | None = _function("case", "the values of `call` and of the lines")
-    call: CallDeclaration | None = None
-    propose: str = ""
-    report: Lines = ()
+    call: CallDeclaration | None = Field(None, description="The call that grants it; none for a question.")
+    propose: str = Field("", description="What the expert says before it asks for a yes.")
+    report: Lines = Field((), description="What the expert says when it is done; built in if not given.")
     tell: str = Field("", description="The answer to a question, in the expert's words.")
     answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
     token: str | None = Field(None, description="Which of `tokens` an answer to the question looks like.")
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
     deeds: Lines = Field((), description="Participles that must not be claimed where the wish is refused.")
     draw: str = _function("cast, member", "Drawn", default=...)
-    breaches: Mapping[str, BreachDeclaration] = Field(default_factory=dict)
+    breaches: Mapping[str, BreachDeclaration] = Field(
+        default_factory=dict, description="Variants that are forbidden; every rule needs one."
+    )
     edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
 
 
 class WayDeclaration(_Part):
     """A way to find out who the customer is: a tool, and which slot each argument takes."""
 
-    tool: str
+    tool: str = Field(description="The tool; its result is the customer's id.")
     arguments: Mapping[str, str] = Field(alias="with", description="Argument to slot, or to `slot.part`.")
 
     @property
@@ -162,15 +164,15 @@ class WayDeclaration(_Part):
 class HandoverDeclaration(_Part):
     """The call that hands a customer over to somebody else."""
 
-    tool: str
+    tool: str = Field(description="The tool.")
     arguments: Mapping[str, str] = Field(alias="with", description="Argument to text; the wish's slots are filled in.")
 
 
 class OwnerDeclaration(_Part):
     """Whose row an argument names: the table, and its field that holds the owner's id (the key itself if none)."""
 
-    table: str
-    field: str | None = None
+    table: str = Field(description="The table of which the argument is a key.")
+    field: str | None = Field(None, description="The field that holds the owner's id; the key itself if not given.")
 
 
 class KindDeclaration(_Part):
@@ -195,27 +197,32 @@ class ServiceDeclaration(_Part):
     module: str = Field(description="The Python file of rules and functions.")
     ids: str = Field("", description="What the ids of tasks begin with; the domain's name if not given.")
     customer: str = _function("cast", "a new customer, a `Member`", default=...)
-    identify: tuple[WayDeclaration, ...] = Field(min_length=1)
-    owners: Mapping[str, OwnerDeclaration] = Field(default_factory=dict)
+    identify: tuple[WayDeclaration, ...] = Field(min_length=1, description="The ways to find the customer, in order.")
+    owners: Mapping[str, OwnerDeclaration] = Field(
+        default_factory=dict, description="Arguments that name somebody's row; another's must not be used."
+    )
     handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
     tokens: Mapping[str, CuePattern] = Field(default_factory=dict, description="As in the cue file.")
-    leave_after: Lines = ()
+    leave_after: Lines = Field((), description="Tools after whose success the customer leaves.")
     stranger: str = Field(description="What the expert tells somebody who cannot be found.")
     stranger_kind: str = Field("stranger", description="The kind of the tasks of such people.")
-    vague: Lines = ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?")
+    vague: Lines = Field(
+        ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?"),
+        description="First words that leave the wish unsaid.",
+    )
     personas: Lines = Field((), description="Descriptions of customers, for user simulators that improvise.")
     close: Lines = Field((), description="How customers take their leave.")
     asides: Mapping[str, AsideDeclaration] = Field(default_factory=dict, description="What no customer can tell.")
-    greetings: Lines = ("Hi.", "Hello there.", "Good morning.")
-    vagueness: float = Field(0.25, ge=0, le=1)
+    greetings: Lines = Field(("Hi.", "Hello there.", "Good morning."), description="Words before the first wish.")
+    vagueness: float = Field(0.25, ge=0, le=1, description="Share of the customers who begin with `vague`.")
     forbidden: float = Field(0.4, ge=0, le=1, description="Share of the tasks whose first wish is a breach.")
     further: float = Field(0.3, ge=0, le=1, description="Share of the tasks with a second wish.")
     changes: float = Field(0.15, ge=0, le=1, description="Share of the wishes that change before they are confirmed.")
     otherwise: float = Field(0.15, ge=0, le=1, description="Share of the wishes that take another form if refused.")
     withdrawals: float = Field(0.1, ge=0, le=1, description="Share of the first of two wishes that are withdrawn.")
-    slots: Mapping[str, SlotDeclaration]
-    rules: Mapping[str, RuleDeclaration] = Field(default_factory=dict)
-    wishes: Mapping[str, WishDeclaration] = Field(min_length=1)
+    slots: Mapping[str, SlotDeclaration] = Field(description="The details that customers tell.")
+    rules: Mapping[str, RuleDeclaration] = Field(default_factory=dict, description="The rules, by their functions.")
+    wishes: Mapping[str, WishDeclaration] = Field(min_length=1, description="What customers may ask for.")
     kinds: Mapping[str, KindDeclaration] = Field(default_factory=dict, description="Further kinds of tasks.")
 
 

@@ -10,10 +10,11 @@ from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.rubric import RubricReward
 
 PAGE = "docs/rubrics.md"
+PROGRAMS_PAGE = "docs/reference/programs.md"
 
 
 def test_the_page_lists_every_program_and_argument(checkout: Path) -> None:
-    page = (checkout / PAGE).read_text(encoding="utf-8")
+    page = (checkout / PROGRAMS_PAGE).read_text(encoding="utf-8")
     for program in PROGRAMS.values():
         assert program.summary.endswith(".")
         assert f"| `{program.name}` | {program.summary} |" in page
