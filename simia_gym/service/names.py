@@ -94,7 +94,8 @@ class _Names:
                 what, fix = f"none of {list(rule.about)} stands in why", "Name words of the refusal."
                 yield self._wrong(what, fix, "rules", name, "about")
         if not read(declared.stranger).refusals:
-            yield self._wrong("it is not understood as a refusal", _REFUSE, "stranger")
+            fix = 'Say that you cannot help: a search that failed is no refusal, "so I cannot help you" is one.'
+            yield self._wrong("it is not understood as a refusal", fix, "stranger")
 
     def slot(self, name: str) -> Iterator[DomainError]:
         """A slot."""
