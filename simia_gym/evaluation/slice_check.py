@@ -96,9 +96,13 @@ def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transiti
     if not spec.reads and spec.effect != "none":
         return [], False  # missing reads are reported as a note on the default
     try:
-        part = domain.world.call(domain.slicer(call.name)(state, call).state(), call)
+        seen = domain.slicer(call.name)(state, call)
+        part = domain.world.call(seen.state(), call)
     except Fault as fault:
         return [f"its reads are too small or too large, the world cannot run on the slice: {fault.message}"], False
+    for op in whole.ops or ():
+        if pointer := seen.cut_by(op):
+            return [f"it writes {pointer}, of which its reads show only the beginning; cut it off later"], False
     for name in ("outcome", "error_code", "observation", "ops", "end"):
         before, after = getattr(whole, name), getattr(part, name)
         if encode(before) != encode(after):

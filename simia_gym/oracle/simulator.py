@@ -2,7 +2,9 @@
 
 ``ledger``: runs the tool on the state slice in the prompt. Rows that are not in the slice do not exist for the tool. If
 the tool cannot run because it needs a row or field outside the slice, the domain declares the tool's reads wrongly, and
-the request is refused with that reason. ``reference``: executes all calls of the history from the task's initial state.
+the request is refused with that reason. For a text that is cut off it tries another rest: if the answer then differs,
+it says that it depends on what was cut off. ``reference``: executes all calls of the history from the task's initial
+state.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from simia_gym.common.json_encoding import encode
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.domain.world import World
+from simia_gym.domain.world import World, error_transition
 from simia_gym.errors import Fault, InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Message, ParsedRequest, Refused, blocks_of
 from simia_gym.state import State
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
+from simia_gym.views.slices import CUT_OFF
 
 
 class LedgerAnswer(NamedTuple):
@@ -51,7 +55,10 @@ def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
         state = State.from_tables(tables or {})
     except (InputError, AttributeError) as error:
         raise Refused(f"the block 'state' holds no tables of rows: {error}") from error
-    transition = run(world, state, call, known.feedback(request.static))
+    feedback, cut = known.feedback(request.static), shown[1].get("cut")
+    transition = run(world, state, call, feedback)
+    if cut and _answer(run(world, _other_rest(state, cut), call, feedback)) != _answer(transition):
+        transition = error_transition("Error: the answer depends on what was cut off", CUT_OFF)
     repair = any(item.kind == "violations" for i in range(index, len(request.turns)) for item in request.blocks(i))
     reply: JsonObject = {
         "outcome": transition.outcome,
@@ -61,6 +68,16 @@ def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
         "observation": transition.observation,
     }
     return LedgerAnswer(reply, world.tools.get(call.name), tables or {}, repair)
+
+
+def _other_rest(state: State, cut: Mapping[str, int]) -> State:
+    """The state with cut texts continued to their whole length, by something else than what was cut off."""
+    texts = {pointer: (str(state.at(pointer)) + "?\n" * size)[:size] for pointer, size in cut.items()}
+    return state.apply({"op": "replace", "path": pointer, "value": text} for pointer, text in texts.items())
+
+
+def _answer(transition: Transition) -> bytes:
+    return encode([transition.outcome, transition.error_code, transition.observation, transition.ops])
 
 
 def read_call(value: Any) -> ToolCall:

@@ -26,7 +26,7 @@ from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.state.frozen import frozen_dict
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
-from simia_gym.views.slices import Slice
+from simia_gym.views.slices import CUT_OFF, Slice
 
 _AFTER = "\nAnswer this call."
 _META = {route: frozen_dict(({"route": route},)) for route in ("llm", "repaired", "escalated", "pin")}
@@ -108,7 +108,8 @@ class CheckedSimulator:
         alone.
 
         Raises:
-            Fault: The slice is too large, the request failed, or every answer broke rules.
+            Fault: The slice is too large, the answer depends on what it cuts off, the request failed, or every answer
+                broke rules.
         """
         domain, pins = self.domain, self.pins
         asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
@@ -199,7 +200,13 @@ class CheckedSimulator:
         removed = _removed(context) if data["reveals"] else set[str]()
         rows = asked.slice.tables if spec.reads else None  # a tool without reads may change any row
         limits = self.domain.limits(spec.name)
-        answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits)
+        cut_by = None
+        if asked.slice.cut:
+            if data["error_code"] == CUT_OFF:
+                message = f"{spec.name} needs all of {', '.join(asked.slice.cut)}, which its reads cut off"
+                raise Fault(CUT_OFF, message, role="simulator")
+            cut_by = asked.slice.cut_by
+        answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
@@ -216,7 +223,9 @@ class CheckedSimulator:
 
     def _transition(self, asked: _Asked, accepted: _Accepted, route: Route | str) -> Transition:
         answer = accepted.answer
-        meta = _META[route]
+        meta: Mapping[str, Any] = _META[route]
+        if asked.slice.cut:
+            meta = {**meta, "cut": list(asked.slice.cut)}
         if answer.outcome == "error":
             info = self.domain.extras(asked.context.state)
             return Transition(

@@ -7,7 +7,7 @@ its violations, which is sent back to the model for a repair.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -22,6 +22,7 @@ from simia_gym.state.pointer import resolve
 from simia_gym.state.schema import StateSchema, values_at
 from simia_gym.state.state import Patching
 from simia_gym.types import JsonObject, Op, Outcome
+from simia_gym.views.slices import CUT_OFF
 
 MAX_PATH = 1_000
 """Maximum length of an operation's path, in characters."""
@@ -115,6 +116,7 @@ def check_answer(
     removed: Container[str] = (),
     shown: Mapping[str, Container[str]] | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    cut_by: Callable[[Op], str | None] | None = None,
 ) -> CheckedAnswer:
     """Check an answer to a call of a tool and compute the state after it.
 
@@ -126,6 +128,7 @@ def check_answer(
         removed: Pointers of the rows that were removed in this episode; they cannot be revealed.
         shown: Keys of the rows in the model's prompt, by table; ``None`` if the model may change any row.
         limits: The greatest sizes.
+        cut_by: Finds the text that an operation writes and of which the model has seen only the beginning.
 
     Raises:
         Rejected: The answer breaks rules; it has all violations.
@@ -140,6 +143,10 @@ def check_answer(
     if ops or reveals:
         places = [_place_wrong(op, limits) for op in ops]
         wrong += _operations_wrong(data, spec, places, state, shown)
+        for number, op in enumerate(ops):
+            if cut_by is not None and (pointer := cut_by(op)):
+                what = f"only the beginning of {_shown(pointer)} was shown to you; leave it, or answer {CUT_OFF!r}"
+                wrong.append(f"ops[{number}] {_shown(op['path'])}: {what}")
         wrong.extend(_reveals_wrong(reveals, state, schema, removed, limits))
     if wrong:
         raise Rejected(wrong)

@@ -8,22 +8,23 @@
     products?variants/{item_id}             rows in which this path exists
     products#name,variants/*/price          columns: only these paths of each row
 
-The object form ``{"table", "key" | "where", "columns"}`` is equivalent, but its texts may contain the separators as
-plain characters. ``{"view": "package.module:function", "table": name}`` is a computed table: the function gets the
-state and the call and returns rows by key.
+The object form ``{"table", "key" | "where", "columns", "cut"}`` is equivalent, but its texts may contain the separators
+as plain characters. With ``"cut": N``, a text of more than N characters is shown by its beginning.
+``{"view": "package.module:function", "table": name}`` is a computed table: the function gets the state and the call and
+returns rows by key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from simia_gym.errors import InputError
 from simia_gym.views.placeholders import Step, Template, arguments_of, parse_steps, parse_template, split_outside
 
 _FORM = "Write table, table/key, table?field=value or table?place, with #column,column behind it if you like."
-_KEYS = ("table", "key", "where", "columns", "view")
+_KEYS = ("table", "key", "where", "columns", "cut", "view")
 
 Path: TypeAlias = tuple[Step, ...]
 
@@ -51,6 +52,7 @@ class Selector:
         key: Keys of the rows; ``None`` for rows of any key.
         where: The conditions, all of which a row must meet.
         columns: Paths of a row that are included; the whole row if empty.
+        cut: Number of characters after which a text in a row is cut off; ``None`` for no such number.
         view: Name of the function that computes the table, if one does.
     """
 
@@ -59,6 +61,7 @@ class Selector:
     key: Template | None = None
     where: tuple[Condition, ...] = ()
     columns: tuple[Path, ...] = ()
+    cut: int | None = None
     view: str | None = None
 
     def arguments(self) -> Iterator[str]:
@@ -118,7 +121,7 @@ def _from_object(value: Mapping[str, Any], where: str) -> Selector:
             fix = "Write package.module:function."
             raise InputError(f"view {view!r} names no function", where=where, fix=fix)
         if set(value) - {"view", "table"}:
-            raise InputError("a view takes no key, where or columns", where=where, fix="Let the function choose.")
+            raise InputError("a view takes no key, where, columns or cut", where=where, fix="Let the function choose.")
         return Selector(source, table, view=view)
     key, conditions, columns = value.get("key"), value.get("where", []), value.get("columns", [])
     conditions = [conditions] if isinstance(conditions, str) else conditions
@@ -127,7 +130,10 @@ def _from_object(value: Mapping[str, Any], where: str) -> Selector:
             raise InputError(f"{name} is {given!r}", where=where, fix="Give a list of texts.")
     if key is not None and not isinstance(key, str):
         raise InputError(f"key is {key!r}", where=where, fix="Give a text.")
-    return _made(source, table, key, conditions, columns, where)
+    cut = value.get("cut")
+    if cut is not None and (not isinstance(cut, int) or isinstance(cut, bool) or cut < 1):
+        raise InputError(f"cut is {cut!r}", where=where, fix="Give a number of characters, at least 1.")
+    return replace(_made(source, table, key, conditions, columns, where), cut=cut)
 
 
 def _made(source: str, table: str, key: str | None, conditions: list[str], columns: list[str], where: str) -> Selector:

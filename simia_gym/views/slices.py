@@ -14,12 +14,15 @@ from simia_gym.common.dotted_names import load_function
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.errors import Fault
 from simia_gym.state import State, make_pointer
-from simia_gym.types import JsonObject, Row, ToolCall
+from simia_gym.state.pointer import pointer_parts, resolve
+from simia_gym.types import JsonObject, Op, Row, ToolCall
 from simia_gym.views.placeholders import STAR, Context, Step, Template, as_text
 from simia_gym.views.row_search import Search
 from simia_gym.views.selectors import Path, Selector, parse_selector
 
 Tables: TypeAlias = dict[str, dict[str, Row]]
+CUT_OFF = "cut_off"
+"""The error code by which a model says that its answer depends on what was cut off."""
 View: TypeAlias = Callable[[State, ToolCall], Mapping[str, Row]]
 
 
@@ -29,17 +32,19 @@ class Slice:
     Attributes:
         tables: Rows by table and key, in the order of the selectors; read-only.
         missing: Pointers of rows that were selected by key but do not exist.
+        cut: Pointers of the texts of which only the beginning is shown, with the lengths of the whole texts.
         encoded: `value` as canonical JSON.
     """
 
-    def __init__(self, tables: Tables, missing: tuple[str, ...]) -> None:
-        self.tables, self.missing = tables, missing
+    def __init__(self, tables: Tables, missing: tuple[str, ...], cut: Mapping[str, int]) -> None:
+        self.tables, self.missing, self.cut = tables, missing, cut
         self.encoded = encode(self.value)
 
     @property
     def value(self) -> JsonObject:
-        """The slice as one JSON object ``{"tables", "missing"}``."""
-        return {"tables": self.tables, "missing": list(self.missing)}
+        """The slice as one JSON object ``{"tables", "missing"}``, and ``cut`` if a text is cut off."""
+        value: JsonObject = {"tables": self.tables, "missing": list(self.missing)}
+        return {**value, "cut": self.cut} if self.cut else value
 
     @property
     def size(self) -> int:
@@ -50,6 +55,18 @@ class Slice:
     def hash(self) -> str:
         """Content hash, 16 hex digits."""
         return hash_of(self.encoded)[:16]
+
+    def cut_by(self, op: Op) -> str | None:
+        """The pointer of a cut text that an operation overwrites or copies, if there is one; it may be removed."""
+        if op["op"] not in ("add", "replace"):
+            return None
+        value = encode(op.get("value"))
+        for pointer in self.cut:
+            table, key, *inner = pointer_parts(pointer)
+            copied = encode(resolve(self.tables[table][key], inner))[1:-1] in value
+            if copied or f"{pointer}/".startswith(f"{op['path']}/"):
+                return pointer
+        return None
 
     def state(self) -> State:
         """A state that holds the slice and nothing else."""
@@ -73,13 +90,18 @@ class Slicer:
         context = Context(state, call)
         tables: Tables = {}
         missing: dict[str, None] = {}
+        cut: dict[tuple[str, ...], int] = {}
         for selector, search in self._searches:
             rows = tables.setdefault(selector.table, {})
             for key, row in self._selected(selector, search, context, missing):
                 seen = _pick_columns(row, selector.columns, context) if selector.columns else row
+                if selector.cut is not None:
+                    seen = _cut(seen, selector.cut, (selector.table, key), cut)
                 known = rows.get(key)
                 rows[key] = seen if known is None else row if known is row else _merge(known, seen)
-        made = Slice(tables, tuple(missing))
+        # A text that another selector shows whole is not cut off.
+        left = {path: size for path, size in cut.items() if len(resolve(tables[path[0]][path[1]], path[2:])) < size}
+        made = Slice(tables, tuple(missing), {make_pointer(*path): size for path, size in left.items()})
         if len(made.encoded) > self.cap:
             message = f"{self.where}: the slice has {made.size} bytes, {self.cap} are allowed; narrow its reads"
             raise Fault("slice_too_large", message, role="simulator")
@@ -182,6 +204,18 @@ def _pick(value: Any, path: tuple[Step, ...], context: Context) -> Any:
     return {name: _pick(value[name], rest, context) for name in names if name in value}
 
 
+def _cut(value: Any, most: int, path: tuple[str, ...], cut: dict[tuple[str, ...], int]) -> Any:
+    """The value with its texts cut off after so many characters; their places and whole lengths go to ``cut``."""
+    if isinstance(value, str) and len(value) > most:
+        cut[path] = len(value)
+        return value[:most]
+    if isinstance(value, dict):
+        return {name: _cut(item, most, (*path, name), cut) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_cut(item, most, (*path, str(place)), cut) for place, item in enumerate(value)]
+    return value
+
+
 def _merge(one: Any, other: Any) -> Any:
     """Merge two parts of the same value."""
     if isinstance(one, dict) and isinstance(other, dict):
@@ -189,6 +223,8 @@ def _merge(one: Any, other: Any) -> Any:
         for name, item in other.items():
             both[name] = _merge(both[name], item) if name in both else item
         return both
+    if isinstance(one, str) and isinstance(other, str) and len(one) > len(other):
+        return one  # the other is cut off
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [_merge(a, b) for a, b in zip(one, other, strict=True)]
     return other
