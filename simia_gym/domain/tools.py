@@ -247,7 +247,7 @@ def tool(
     """
 
     def mark(function: F) -> F:
-        marks = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
+        marks: JsonObject = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
         marks |= {"render": render, "render_errors": render_errors, "route": route, "errors": tuple(errors)}
         setattr(function, _MARK, {**marks, "limits": limits, "masks": tuple(masks)})
         return function
