@@ -67,6 +67,9 @@ class SlotDeclaration(AsideDeclaration):
     )
     describe: Lines = Field((), description="How some customers describe it, by the wish's other slots.")
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
+    answer: Pattern | None = Field(
+        None, description="Pattern by which the expert reads it in the answer to a question for it alone."
+    )
     choice: Mapping[Any, OptionDeclaration] = Field(default_factory=dict, description="Value to words.")
     find: str | None = _function("text, case", "the value, or None")
     options: str | None = _function("case", "value to `Option`, for words that need facts")

@@ -21,7 +21,6 @@ from simia_gym.service.service import Service
 from simia_gym.types import Calls, Message, PolicyAction, Say, ToolCall
 
 _YES = re.compile(r"\s*yes\b", re.IGNORECASE)
-_MOST_QUESTIONS = 2
 _LINES: Mapping[str, tuple[str, ...]] = {
     "invite": ("Thank you, I have found your account. How can I help you today?", "Thank you. What can I do for you?"),
     "go": ("Shall I go ahead (yes/no)?", "Do you confirm that I should do this (yes/no)?"),
@@ -83,7 +82,7 @@ class ServiceExpert:
                 self._take(str(message["content"]))
             elif message["role"] == "user":
                 self._hear(str(message["content"]))
-        self._read = len(messages)
+        self._read, self._listener.asked = len(messages), ""
         step = self._next()
         if isinstance(step, ToolCall):
             self._called = step
@@ -157,6 +156,7 @@ class ServiceExpert:
         except Need as need:
             if need.call is not None:
                 return need.call
+            self._listener.asked = need.slot
             return self._pick(wish.questions.get(need.slot) or self.service.slots[need.slot].question)
         if isinstance(verdict, Refusal):
             self._closed, self._outcome = True, "refused"
@@ -184,9 +184,13 @@ class ServiceExpert:
                 if key_of(call) not in self._tried:
                     self._tried.add(key_of(call))
                     return call
-            elif self._ways[number] < _MOST_QUESTIONS - (number + 1 < len(self._ways)):
+                continue
+            asked, last = self._ways[number], number + 1 == len(self._ways)
+            if asked <= len(way.slots) * last:  # in the last way once for all, then for one after the other
                 self._ways[number] += 1
-                return " ".join(self._pick(self.service.slots[slot].question) for slot in missing)
+                wanted = [missing[(asked - 1) % len(missing)]] if asked else missing
+                self._listener.asked = wanted[0] if len(wanted) == 1 else ""
+                return " ".join(self._pick(self.service.slots[slot].question) for slot in wanted)
         if not self.strict:
             self._who = "nobody"
             return None

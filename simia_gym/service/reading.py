@@ -15,11 +15,15 @@ class Listener:
 
     Args:
         service: The service.
+
+    Attributes:
+        asked: The slot that the customer was just asked for, if it was one alone.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._texts: list[str] = []
+        self.asked = ""
 
     def wish(self, text: str) -> str | None:
         """The wish that the text makes first; none if it makes none."""
@@ -64,6 +68,8 @@ class Listener:
         for value in named_in(text, words):
             return value
         match = None if slot.read is None else slot.read.search(text)
+        if match is None and name == self.asked and slot.answer is not None:
+            match = slot.answer.search(text)
         if match is None:
             return None
         groups = match.groupdict(default="")
