@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from simia_gym.policies import Policy, PolicyOptions, PolicyStart, load_policy
     from simia_gym.record.finished_episode import FinishedEpisode, Reward
     from simia_gym.record.records import Record, read_records
-    from simia_gym.rollout.transcript import transcript
+    from simia_gym.record.transcript import transcript
+    from simia_gym.rollout.judge_again import judge_again
     from simia_gym.simulators.pins import SqlitePins
     from simia_gym.state import Draft, State
     from simia_gym.types import (
@@ -79,7 +80,8 @@ __getattr__ = lazy_names(
         "simia_gym.policies": "Policy PolicyOptions PolicyStart load_policy",
         "simia_gym.record.finished_episode": "FinishedEpisode Reward",
         "simia_gym.record.records": "Record read_records",
-        "simia_gym.rollout.transcript": "transcript",
+        "simia_gym.record.transcript": "transcript",
+        "simia_gym.rollout.judge_again": "judge_again",
         "simia_gym.simulators.pins": "SqlitePins",
         "simia_gym.state": "Draft State",
         "simia_gym.types": (
@@ -148,6 +150,7 @@ __all__ = [
     "env_ids",
     "evaluate",
     "get_grammar",
+    "judge_again",
     "load_policy",
     "load_suite",
     "read_records",

@@ -44,17 +44,22 @@ class PreparedTask:
     Attributes:
         task: The task.
         initial: The initial state of its episodes.
-        digest: Its content hash, 16 hex digits.
+        blob: Hash and canonical JSON of the task, for records.
     """
 
     task: Task
     initial: State
-    digest: str = ""
+    blob: tuple[str, bytes] = ("", b"")
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the values that define it; a copy derives the others again."""
-        return PreparedTask, (self.task, self.initial, self.digest)
+        return PreparedTask, (self.task, self.initial, self.blob)
+
+    @property
+    def digest(self) -> str:
+        """The task's content hash, 16 hex digits."""
+        return self.blob[0][:16]
 
     def once(self, name: str, make: Callable[[Task], T]) -> T:
         """Return a value derived from the task, such as the user's parsed script; it is computed once and cached.

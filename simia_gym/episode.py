@@ -165,6 +165,9 @@ class Episode:
             {EPISODE: {"main": (frozen_dict(({"seed": seed},)), False)}}
         )
         self.group = group or f"{task.id}:{prepared.digest}:{seed}"
+        kept = {name: self.domain.blobs[name] for name in ("tools", "state")}
+        kept = {"system": self.domain.blobs[self.prompt], **kept, "task": prepared.blob}
+        self.ledger.blobs.update(kept.values())
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if isinstance(self.domain.config.grammar, dict):
             names["grammar"] = self.domain.grammar_name
@@ -182,9 +185,12 @@ class Episode:
             task=task.id,
             kind=task.kind,
             split=task.split,
-            task_hash=prepared.digest,
+            content={name: blob[0] for name, blob in kept.items()},
             seed=seed,
             prompt=self.prompt,
+            observation_role=self.domain.grammar.observation_role,
+            **({"uncounted": self.domain.uncounted} if self.domain.uncounted else {}),
+            **({"dev": True} if any(task.id == each.id for each in self.domain.dev_of_train) else {}),
             **names,
         )
 
@@ -279,7 +285,10 @@ class Episode:
             raise EpisodeOver("this episode is over; call reset() to begin another")
         text, parsed = read_action(self.domain.grammar, action)
         self.turn += 1
-        self.ledger.append("action", turn=self.turn, text=text)
+        # The calls stand in the transitions; text beside them is needed for the transcript of a grammar with call ids.
+        as_tool = isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool"
+        beside = {"beside": parsed.text} if as_tool and parsed.text else {}
+        self.ledger.append("action", turn=self.turn, text=text, **beside)
         before = len(self._messages) + 1  # the policy's own message comes first
         info: JsonObject = {"turn": self.turn}
         try:

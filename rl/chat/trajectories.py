@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from simia_gym.actions import strip_thinking
+from simia_gym.actions import Grammar, strip_thinking
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
-from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path, resolve_env
 from simia_gym.errors import InputError
@@ -114,12 +113,13 @@ def _is_conversation(messages: Any) -> bool:
     return messages[0]["role"] != "assistant" and any(message["role"] == "assistant" for message in messages)
 
 
-def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: str) -> list[Message]:
+def conversation(events: Sequence[Mapping[str, Any]], system: str) -> list[Message]:
     """The messages of a finished episode from the events of its record, with the policy's turns as raw text."""
+    as_tool = events[0].get("observation_role") == "tool"
     messages: list[Message] = []
     for event in events:
         if event["type"] == "message":
-            messages.append({"role": "system", "content": domain.prompts[prompt]})
+            messages.append({"role": "system", "content": system})
             messages.append({"role": "user", "content": event["text"]})
         elif event["type"] == "action":
             messages.append({"role": "assistant", "content": event["text"]})
@@ -127,7 +127,7 @@ def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: st
             messages.append({"role": "user", "content": event["text"]})
         elif event["type"] == "transition":
             call = event["call"]
-            if call is not None and domain.grammar.observation_role == "tool":
+            if call is not None and as_tool:
                 messages.append({"role": "tool", "content": event["observation"], "name": call["name"]})
             else:
                 messages.append({"role": "user", "content": event["observation"]})
@@ -136,19 +136,18 @@ def conversation(events: Iterable[Mapping[str, Any]], domain: Domain, prompt: st
 
 def conversations(
     events: Sequence[Mapping[str, Any]],
-    domain: Domain,
-    prompt: str,
-    history: HistoryView | None,
+    system: str,
     instruction: str | None,
+    history: tuple[HistoryView, Grammar] | None,
 ) -> Iterator[list[Message]]:
     """The conversation of a finished episode; with a ``history`` one for each turn, which ends with that turn."""
     if history is None:
-        yield conversation(events, domain, prompt)
+        yield conversation(events, system)
         return
-    system = domain.prompts[prompt]
+    view, grammar = history
     for place, event in enumerate(events):
         if event["type"] == "action":
-            shown = history.messages(events[:place], system=system, instruction=instruction, grammar=domain.grammar)
+            shown = view.messages(events[:place], system=system, instruction=instruction, grammar=grammar)
             yield [*shown, {"role": "assistant", "content": event["text"]}]
 
 
@@ -229,5 +228,7 @@ def expert_play(
                 reward=float(verdict.reward),
                 success=verdict.success,
             )
-            for messages in conversations(episode.ledger.events, domain, done.prompt, suite.history, task.instruction):
+            history = None if suite.history is None else (suite.history, domain.grammar)
+            system = domain.prompts[done.prompt]
+            for messages in conversations(episode.ledger.events, system, task.instruction, history):
                 yield replace(done, messages=messages)

@@ -67,12 +67,14 @@ class SlotResult:
         slot: Which episode.
         line: Its line of the record, if it was played.
         times: Its line of the sidecar file with wall times.
+        blobs: The blobs of the record that this worker has not sent before.
         error: Why its task could not be made, if it could not.
     """
 
     slot: EpisodeSlot
     line: bytes = b""
     times: JsonObject = field(default_factory=dict)
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
     error: str | None = None
 
 

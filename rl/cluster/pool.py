@@ -254,17 +254,19 @@ class RayPool(Pool):
         return max(0, capacity + spare - self._assignments.count(name))
 
     def _take_in(self, name: str, finished: list[SlotResult], store: RecordStore) -> None:
+        for one in finished:  # also of episodes that another worker has finished: blobs are sent once
+            store.blobs.add(one.blobs)
         results = [one for one in finished if self._assignments.complete(name, one.slot)]
         if results:
             self._deaths = 0
         made = [one for one in results if one.line]
         self._missing_tasks += [MissingTask(one.slot.task, one.error) for one in results if one.error is not None]
         for one in made:
-            store.write(one.line, {**one.times, "worker": name})
+            store.write(one.line, {**one.times, "worker": name}, {})
             if "traceback" in one.times:
                 self.on_traceback(one.times["traceback"])
         self._changed.set()
-        self._count(*(record_from_json(decode(one.line), "a worker's line") for one in made))
+        self._count(*(record_from_json(decode(one.line), "a worker's line", store.blobs) for one in made))
 
     def _count(self, *records: Record, reused: bool = False) -> None:
         """Count all episodes before `on_done` hears of the first one, since it may end the run."""
@@ -291,7 +293,7 @@ class RayPool(Pool):
             episode = self.suite.episode()
             episode.fail(Fault("worker_lost", "three workers died while they played it", role="episode"))
             record, line = self._record(job, episode)
-            store.write(line, {"key": job.key, "task": job.task.id, "member": job.member, "turns": 0})
+            store.write(line, {"key": job.key, "task": job.task.id, "member": job.member, "turns": 0}, record.blobs)
             self._count(record)
         self._changed.set()
         if self._deaths >= max(_LEAST_DEATHS, 3 * len(self._running)):

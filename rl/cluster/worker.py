@@ -114,6 +114,7 @@ class EpisodeRunner:
         self.pool, self._share, self._slots = pool, share, slots
         self._tasks: set[asyncio.Task[SlotResult]] = set()
         self._halted = False
+        self._sent: set[str] = set()
         # As in the local pool, one episode at a time is enough until one waits for something.
         self._one_by_one = pool.inline
         self._free = asyncio.Semaphore(1 if pool.inline else slots)
@@ -145,8 +146,10 @@ class EpisodeRunner:
             job = job_at(self.pool.plan, self.pool.suite.tasks, *slot)
             if isinstance(job, MissingTask):
                 return SlotResult(slot=slot, error=job.error)
-            _, line, times = await self.pool.play_job(job, self._play_several)
-            return SlotResult(slot=slot, line=line, times=times)
+            record, line, times = await self.pool.play_job(job, self._play_several)
+            blobs = {name: data for name, data in record.blobs.items() if name not in self._sent}
+            self._sent.update(blobs)
+            return SlotResult(slot=slot, line=line, times=times, blobs=blobs)
 
     def _play_several(self) -> None:
         if self._one_by_one:

@@ -5,6 +5,7 @@ Trainers of chat models read the column ``messages``; the other columns describe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +13,18 @@ from typing import Any
 
 import orjson
 
-from simia_gym.actions import get_grammar
+from simia_gym.actions import Grammar, get_grammar
 from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import folder_of
 from simia_gym.common.files import parse_json
-from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.domain.registration import CUSTOM, domain_path
 from simia_gym.errors import InputError
-from simia_gym.record.records import BEGINNING, read_records
+from simia_gym.record.records import Record, read_records
 from simia_gym.rl.chat.trajectories import Trajectory, conversations
 from simia_gym.rl.extras import require
 from simia_gym.types import Calls, Message, ToolCall
+from simia_gym.views.history import HistoryView
 
 PARQUET = ".parquet"
 
@@ -126,26 +127,24 @@ def _with_calls(message: Message, where: str) -> Message:
 
 
 def is_record_file(path: Path | str) -> bool:
-    """Whether a file is a record file of `simia rollout`, by its first bytes."""
+    """Whether a file is a record file of `simia rollout`, of any version, by its first bytes."""
     try:
         with Path(path).open("rb") as file:
-            return file.read(len(BEGINNING)) == BEGINNING
+            return re.match(rb'{"v":\d+,"key":"', file.read(20)) is not None
     except OSError:
         return False
 
 
 def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
-    """Read the conversations of a record file.
+    """Read the conversations of a record file; with a ``history``, they are written by the domain's view of now.
 
     Yields:
         The conversation (with a ``history`` one for each turn); ``None`` for an episode that a fault left without a
         verdict. Those of a domain's `dev_of_train` say split ``dev``.
 
     Raises:
-        InputError: The file is broken, was played with another split than train, or was written with another version of
-            the domain.
+        InputError: The file or its blob file is broken, or was played with another split than train.
     """
-    domains: dict[str, tuple[EnvConfig, Domain]] = {}
     for record in read_records(path, torn="skip"):
         split = "dev" if record.config.get("split") == "dev" else record.split
         if split in ("dev", "test"):
@@ -154,28 +153,28 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
         if not record.valid or record.reward is None:
             yield None
             continue
-        key = repr(sorted(record.config.items()))
-        if key not in domains:
-            config = EnvConfig.from_json(record.config)
-            folder = Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
-            domains[key] = (config, load_domain(folder, config.options, config.data, config.grammar))
-        config, domain = domains[key]
-        if domain.hash != record.domain_hash:
-            fix = "Use the version of the domain that wrote it."
-            raise InputError("the domain differs from the record's", where=f"{path}:{record.line}", fix=fix)
         found = Trajectory(
             messages=[],
-            env=config.env,
+            env=record.config["env"],
             task=record.task,
             kind=record.kind,
-            split="dev" if any(task.id == record.task for task in domain.dev_of_train) else record.split,
+            split="dev" if record.start.get("dev") else record.split,
             seed=record.seed,
-            prompt=config.prompt,
+            prompt=record.start["prompt"],
             source=record.policy,
             reward=float(record.reward),
             success=record.success,
         )
-        history = domain.history_view(config.history)
-        instruction = None if history is None else domain.find_task(record.task).instruction
-        for messages in conversations(record.events, domain, config.prompt, history, instruction):
+        system, instruction = record.content("system"), record.content("task").get("instruction")
+        for messages in conversations(record.events, system, instruction, _history(record)):
             yield replace(found, messages=messages)
+
+
+def _history(record: Record) -> tuple[HistoryView, Grammar] | None:
+    """The view that wrote the prompts of a record, as its domain has it now; ``None`` for the whole transcript."""
+    if "history" not in record.start:
+        return None
+    config = EnvConfig.from_json(record.config)
+    domain = load_domain(folder_of(config), config.options, config.data, config.grammar)
+    view = domain.history_view(record.start["history"])
+    return None if view is None else (view, domain.grammar)

@@ -49,6 +49,7 @@ class Suite:
         history: What policies are shown of the history; ``None`` for the whole transcript.
         simulator_name: Name of the simulator; never ``auto``.
         model_names: Names of the models in use, by role.
+        reward: Judges the episodes.
         warnings: Sentences about settings with unexpected effects.
 
     Raises:
@@ -58,8 +59,8 @@ class Suite:
 
     def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
         self.config, self.resources = config, resources or Resources()
-        with foreign_code(_folder(config)):
-            self.domain: Domain = _load(_folder(config), config)
+        with foreign_code(folder_of(config)):
+            self.domain: Domain = _load(folder_of(config), config)
         if config.generated and self.domain.generator is None:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
@@ -75,7 +76,7 @@ class Suite:
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
-        self._reward = self._make_reward()
+        self.reward = self._make_reward()
         self.warnings = self._look_ahead(self.make_simulator())
         if config.user is not None:
             self._try_user()
@@ -131,7 +132,7 @@ class Suite:
         if self.simulator_name in ("world", "hybrid"):
             dumb = [role for role in self.domain.config.roles if role not in self.model_names]
             found += [f"no model plays the {role}; an episode in which a tool asks it is a fault" for role in dumb]
-        why: Callable[[Task], str | None] | None = getattr(self._reward, "lost_without_state", None)
+        why: Callable[[Task], str | None] | None = getattr(self.reward, "lost_without_state", None)
         lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None
         if lost is not None:
             found.append(f"the strategy 'reference' keeps no state, and {lost}: no episode will have a reward")
@@ -277,7 +278,7 @@ class Suite:
             self.domain,
             simulator=self.make_simulator(),
             user=self.make_user(),
-            reward=self._reward,
+            reward=self.reward,
             prompt=self.config.prompt,
             max_turns=self.max_turns,
             feedback=self.config.feedback,
@@ -286,7 +287,8 @@ class Suite:
         )
 
 
-def _folder(config: EnvConfig) -> Path:
+def folder_of(config: EnvConfig) -> Path:
+    """The folder of the domain that the settings name."""
     return Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
 
 
@@ -309,5 +311,5 @@ def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
         InputError: A setting is invalid; the message names it and the fix.
         DomainError: The domain has mistakes, or its code raised an exception.
     """
-    with foreign_code(_folder(config), only_inside=True):
+    with foreign_code(folder_of(config), only_inside=True):
         return Suite(config, resources)

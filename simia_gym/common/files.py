@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -67,6 +67,13 @@ def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records
     path.open("ab").close()
     if not existed:
         path.unlink()
+
+
+def append(file: IO[bytes], data: bytes) -> None:
+    """Write all bytes to an unbuffered file; usually with one write, unless the system accepts fewer bytes."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def read_json(path: Path, *, what: str = "JSON file") -> Any:

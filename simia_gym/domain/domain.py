@@ -14,13 +14,13 @@ from simia_gym.actions import Grammar, Replies
 from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import Lines, read_text
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, EndRule
 from simia_gym.domain.content import content_hash
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.limits import Limits
-from simia_gym.domain.tasks import TaskList, index_in, task_hash
+from simia_gym.domain.tasks import TaskList, index_in, task_blob
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World, own_code, world_opening
 from simia_gym.errors import InputError, PatchError, did_you_mean
@@ -180,6 +180,14 @@ class Domain:
             "compact": f"{brief.strip()}\n\n{self.how_to_act(compact=True)}",
         }
 
+    @cached_property
+    def blobs(self) -> dict[str, tuple[str, bytes]]:
+        """Hash and canonical JSON of what episodes are played with: the system messages, ``tools`` and ``state``."""
+        state = {name: dict(self.base.rows(name)) for name in self.base.tables}
+        values = {**self.prompts, "tools": [*self.tool_entries.values()], "state": state}
+        encoded = {name: encode(value) for name, value in values.items()}
+        return {name: (hash_of(data), data) for name, data in encoded.items()}
+
     def prepare(self, task: Task) -> PreparedTask:
         """Derive the values that all episodes of a task share; cached by the task's identity.
 
@@ -190,7 +198,7 @@ class Domain:
         if known is None or known.task is not task:
             if len(self._prepared) >= _REMEMBERED:
                 self._prepared.clear()
-            known = PreparedTask(task, self.base.apply(task.setup) if task.setup else self.base, task_hash(task))
+            known = PreparedTask(task, self.base.apply(task.setup) if task.setup else self.base, task_blob(task))
             self._prepared[id(task)] = known
         return known
 

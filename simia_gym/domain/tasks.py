@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, overload
 
 from simia_gym.common.files import read_jsonl
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.common.validation import validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, InputError
@@ -104,9 +103,10 @@ def read_tasks(path: Path, split: Split) -> tuple[tuple[Task, ...], Mapping[str,
     return tuple(tasks), seen, problems
 
 
-def task_hash(task: Task) -> str:
-    """Content hash of a task, 16 hex digits."""
-    return hashlib.sha256(encode(task_to_json(task))).hexdigest()[:16]
+def task_blob(task: Task) -> tuple[str, bytes]:
+    """Hash and canonical JSON of a task."""
+    data = encode(task_to_json(task))
+    return hash_of(data), data
 
 
 def index_in(task_id: str) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import InputError
+from simia_gym.record.blobs import BLOBS, without_large
 from simia_gym.state.equality import identical
 from simia_gym.state.frozen import FrozenDict, freeze
 from simia_gym.state.pointer import make_pointer
@@ -51,11 +52,15 @@ class Ledger:
 
     An event is ``{"i": position, "type": type, ...}`` with JSON fields. Events are frozen when they are appended, so
     later changes to the caller's values do not affect the ledger.
+
+    Attributes:
+        blobs: Values that are kept outside of the events, as canonical JSON by hash; see `simia_gym.record.blobs`.
     """
 
-    __slots__ = ("_encoded", "_events", "_head", "_view")
+    __slots__ = ("_encoded", "_events", "_head", "_view", "blobs")
 
     def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
         self._events: list[FrozenDict] = []
         self._encoded: list[bytes] = []
         self._head = _START
@@ -66,7 +71,7 @@ class Ledger:
 
         Args:
             type: The event's type.
-            fields: The event's fields, as JSON values; ``i`` is reserved.
+            fields: The event's fields, as JSON values; ``i`` and ``blobs`` are reserved.
 
         Returns:
             The event's position, from 0.
@@ -75,8 +80,8 @@ class Ledger:
             InputError: A field is not JSON.
         """
         position = len(self._events)
-        if "i" in fields:
-            raise InputError("the field 'i' is the event's position", where=f"event {type!r}", fix="Rename the field.")
+        if "i" in fields or BLOBS in fields:
+            raise InputError(f"the fields 'i' and {BLOBS!r} are reserved", where=f"event {type!r}", fix="Rename it.")
         try:
             event = freeze({"i": position, "type": type, **fields})
         except InputError as error:
@@ -97,13 +102,13 @@ class Ledger:
 
     @property
     def encoded(self) -> Sequence[bytes]:
-        """The canonical bytes of each event; reuse them to write a record without encoding the events again."""
+        """The bytes of each event as in a record; its large values are in `blobs`."""
         self._catch_up()
         return tuple(self._encoded)
 
     def _catch_up(self) -> None:
         for event in self._events[len(self._encoded) :]:
-            self._encoded.append(encode(event))
+            self._encoded.append(without_large(event, self.blobs))
             self._head = hash_of(self._head.encode() + self._encoded[-1])
 
     def __len__(self) -> int:
@@ -118,7 +123,7 @@ class Ledger:
         """
         found = _START
         for event in events:
-            found = hash_of(found.encode() + encode(event))
+            found = hash_of(found.encode() + without_large(event, {}))
         if found != head:
             raise InputError(
                 f"the hash of all events is {found[:12]}, recorded was {head[:12]}: "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
+from simia_gym.record.blobs import BLOBS, BlobFile, blob_path, with_large, without_large
+from simia_gym.record.ledger import Ledger
 from simia_gym.types import JsonObject
 
-VERSION = 1
-BEGINNING = b'{"v":1,"key":"'
+VERSION = 2
+BEGINNING = b'{"v":2,"key":"'
 """The first bytes of every line."""
 
 _SHOWN = 40
@@ -45,6 +47,7 @@ class Record:
         fault: Role, kind and message of the fault; ``None`` if there was none.
         events: The events of the ledger.
         head: The ledger's head hash, 64 hex digits.
+        blobs: The values that the record keeps by hash; see `content`.
     """
 
     line: int
@@ -69,16 +72,17 @@ class Record:
     fault: JsonObject | None
     events: list[JsonObject]
     head: str
+    blobs: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def to_json(self) -> JsonObject:
-        """The line's JSON object, in the file's key order."""
+        """The line's JSON object with its large values, in the file's key order."""
         return {"v": VERSION, **{name: getattr(self, name) for name in _FIELDS if name != "v"}}
 
-    def to_line(self, events: Sequence[bytes] | None = None) -> bytes:
-        """The encoded line, with its newline.
+    def to_line(self, ledger: Ledger | None = None) -> bytes:
+        """The encoded line, with its newline; its large values are among the blobs.
 
         Args:
-            events: The canonical bytes of the events from `Ledger.encoded`, to save encoding them again.
+            ledger: The ledger of the events, to save encoding them again; it takes the large values.
 
         Raises:
             InputError: The record contains something that is not JSON.
@@ -86,8 +90,32 @@ class Record:
         line = self.to_json()
         head = encode(line.pop("head"))
         recorded = line.pop("events")
-        body = b",".join(map(encode, recorded) if events is None else events)
-        return b"".join((encode(line)[:-1], b',"events":[', body, b'],"head":', head, b"}\n"))
+        kept: dict[str, bytes] = {} if ledger is None else ledger.blobs
+        events = [without_large(event, kept) for event in recorded] if ledger is None else ledger.encoded
+        line_ = without_large(line, kept)
+        return b"".join((line_[:-1], b',"events":[', b",".join(events), b'],"head":', head, b"}\n"))
+
+    @property
+    def start(self) -> JsonObject:
+        """The event ``start``; empty if the episode could not begin."""
+        first = self.events[0] if self.events else {}
+        return first if first.get("type") == "start" else {}
+
+    def content(self, name: str) -> Any:
+        """What the episode was played with, as it was then.
+
+        Args:
+            name: ``system`` (the system message), ``tools`` (the entries of ``tools.json``), ``task``, or ``state``
+                (the tables before the task's own changes).
+
+        Raises:
+            InputError: The episode could not begin, or the value is missing or damaged.
+        """
+        named = self.start.get("content", {})
+        if name not in named:
+            what = f"the episode could not begin and has no {name}" if not self.start else f"there is no {name}"
+            raise InputError(what, where=f"record of {self.task}", fix="Leave it out.")
+        return decode(self.blobs[named[name]])
 
     @property
     def actions(self) -> list[str]:
@@ -104,33 +132,43 @@ _TYPES: dict[Any, type | tuple[type, ...]] = {
     "JsonObject | None": (dict, type(None)),
     "list[JsonObject]": list,
 }
-_FIELDS = {"v": int, **{field.name: _TYPES[field.type] for field in fields(Record) if field.name != "line"}}
+_FIELDS = {"v": int, **{each.name: _TYPES[each.type] for each in fields(Record) if each.name not in ("line", "blobs")}}
 """The keys of a line in file order, with their types; `Record.to_line` requires ``events`` and ``head`` to be last."""
 
 
-def record_from_json(value: Any, where: str, line: int = 0) -> Record:
-    """Make a record from a decoded line; ``where`` names file and line in errors.
+def record_from_json(value: Any, where: str, blobs: Mapping[str, bytes], line: int = 0) -> Record:
+    """Make a record from a decoded line, which is changed.
+
+    Args:
+        value: The decoded line.
+        where: Its file and line, for errors.
+        blobs: The blobs of the record.
+        line: Its number.
 
     Raises:
-        InputError: The value is not a record; names the field.
+        InputError: The value is not a record, or a blob is missing or damaged; names the field or the blob.
     """
     no_record = "Give a file that `simia rollout` wrote."
     if not isinstance(value, dict):
         raise InputError("is no record: not a JSON object", where=where, fix=no_record)
-    for name, types in _FIELDS.items():
+    for name in _FIELDS:
         if name not in value:
             raise InputError(f"is no record: it has no {name!r}", where=where, fix=no_record)
-        if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
-            raise InputError(f"{name!r} is {str(value[name])[:_SHOWN]!r}", where=where, fix="Restore the file.")
     if value["v"] != VERSION:
         what = f"is of version {value['v']}, and this package reads {VERSION}"
-        raise InputError(what, where=where, fix="Use its own version.")
+        raise InputError(what, where=where, fix="Read it with the version that wrote it, or play its episodes again.")
+    with_large(value, blobs, where)
+    for name, types in _FIELDS.items():
+        if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
+            raise InputError(f"{name!r} is {str(value[name])[:_SHOWN]!r}", where=where, fix="Restore the file.")
     for number, event in enumerate(value["events"]):
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise InputError(f"event {number} has no type", where=where, fix="Restore the file.")
+        if BLOBS in event:
+            with_large(event, blobs, f"{where}: event {number}")
         if event["type"] == "action" and not isinstance(event.get("text"), str):
             raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
-    return Record(line=line, **{name: value[name] for name in _FIELDS if name != "v"})
+    return Record(line=line, blobs=blobs, **{name: value[name] for name in _FIELDS if name != "v"})
 
 
 def is_torn(tail: bytes) -> bool:
@@ -158,6 +196,7 @@ def read_records(path: Path | str, *, torn: Literal["error", "skip"] = "error") 
 def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") -> Iterator[tuple[Record, bytes]]:
     """Like `read_records`; yields each record with its line without newline."""
     path = Path(path)
+    blobs = BlobFile(blob_path(path))
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
@@ -175,7 +214,7 @@ def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") ->
                     value = decode(raw)
                 except (ValueError, RecursionError) as error:
                     raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
-                yield record_from_json(value, where, number), raw.removesuffix(b"\n")
+                yield record_from_json(value, where, blobs, number), raw.removesuffix(b"\n")
     except FileNotFoundError as error:
         raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
     except OSError as error:

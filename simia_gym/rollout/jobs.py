@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.tasks import task_hash
+from simia_gym.domain.tasks import task_blob
 from simia_gym.errors import InputError
 from simia_gym.llm.settings import NO_MATTER
 from simia_gym.state import freeze
@@ -185,7 +185,7 @@ def _task(tasks: Sequence[Task], position: int) -> Task | MissingTask:
 def _digest(task: Task) -> str:
     """The task's content hash; a placeholder if the task is not JSON, in which case its episode ends with a fault."""
     try:
-        return task_hash(task)
+        return task_blob(task)[0][:16]
     except Exception:
         return f"unsound {task.id}"
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 
 from simia_gym.common.secrets import without_secrets
-from simia_gym.domain.tasks import task_hash
+from simia_gym.domain.tasks import task_blob
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
 from simia_gym.policies import Policy, PolicyStart
@@ -141,7 +141,7 @@ def _at_fault(task: Task, error: BaseException) -> bool:
     if isinstance(error, InputError | PatchError):
         return True
     try:
-        task_hash(task)
+        task_blob(task)
     except Exception:
         return True
     return False

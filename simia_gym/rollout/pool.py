@@ -161,7 +161,7 @@ class Pool:
                 record = known = store.finished.get(job.key)
                 if record is None:
                     record, line, times = await self.play_job(job, several.set)
-                    store.write(line, times)
+                    store.write(line, times, record.blobs)
                 self.summary.add(record, reused=known is not None)
                 if self._on_done is not None:
                     self._on_done(record)
@@ -220,13 +220,13 @@ class Pool:
         """The record and its line; an episode that cannot be written as JSON is replaced by a ``bad_record`` fault."""
         try:
             record = make_record(self.plan, job, episode)
-            return record, record.to_line(episode.ledger.encoded)
+            return record, record.to_line(episode.ledger)
         except (InputError, TypeError, ValueError, RecursionError) as error:
             episode = self.suite.episode()
             message = f"the episode cannot be written as JSON: {type(error).__name__}: {error}"
             episode.fail(Fault("bad_record", message, role="episode"))
             record = make_record(self.plan, job, episode)
-            return record, record.to_line(episode.ledger.encoded)
+            return record, record.to_line(episode.ledger)
 
     def _complete(self) -> None:
         """Raise an error if tasks could not be generated, or if episodes are missing."""
@@ -302,4 +302,5 @@ def make_record(plan: Plan, job: Job, episode: Episode) -> Record:
         fault=written["fault"],
         events=[*episode.ledger.events],
         head=episode.ledger.head,
+        blobs=episode.ledger.blobs,
     )

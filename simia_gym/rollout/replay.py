@@ -96,6 +96,8 @@ class _Replayer:
         self._data = data
         self._suites: dict[bytes, Suite] = {}
         self._models, self._pins = RecordedModel(), MemoryPins()
+        self._whole: set[str] = set()
+        """The blobs that are known to be in the file, undamaged."""
 
     def check(self, record: Record, raw: bytes) -> int:
         """Replay one record and compare every byte of its line; what differs is raised.
@@ -106,8 +108,11 @@ class _Replayer:
         suite = self._load(record)
         now = suite.domain.hash
         if now != record.domain_hash:
-            reason = "the domain or its data has changed"
+            reason = "the domain or its data has changed since; replay needs them as they were"
             raise _DivergenceError(0, "/domain_hash", record.domain_hash, now, reason)
+        for blob in {*record.start.get("content", {}).values()} - self._whole:
+            record.blobs[blob]
+            self._whole.add(blob)
         try:
             with foreign_code(suite.domain.folder):
                 task = suite.task(record.task)
@@ -124,7 +129,7 @@ class _Replayer:
         config = EnvConfig.from_json(record.config)
         if self._data is not None:
             config = replace(config, data=self._data)
-        started = record.events[0] if record.events else {}
+        started = record.start
         if config.simulator == "auto" and isinstance(started.get("simulator"), str):
             config = replace(config, simulator=started["simulator"])
         models = started.get("models") or {}
@@ -189,8 +194,8 @@ def _compare_events(record: Record, episode: Episode) -> None:
         Ledger.verify(record.events, record.head)
     except InputError as error:
         raise _DivergenceError(None, "/head", record.head, episode.ledger.head, error.what) from error
-    started = record.events[0] if record.events else {}
-    names = ("task", "kind", "split", "seed") if started.get("type") == "start" else ()  # a bad task never starts
+    started = record.start
+    names = ("task", "kind", "split", "seed") if started else ()  # a bad task never starts
     outcome |= {name: started.get(name) for name in names}
     outcome |= {name: verdict.get(name) for name in ("reward", "valid", "success", "score", "fault")}
     _expect(record, {**outcome, "verdict": verdict}, "the line says something else than its events")

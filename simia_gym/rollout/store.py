@@ -1,8 +1,8 @@
 """Record files: one JSON line per finished episode.
 
 Each line is appended with one unbuffered write, so a killed process leaves at most one incomplete line at the end;
---resume removes it and plays that episode again. Lines contain no times, so the same episode gives the same bytes;
-times go to a sidecar file.
+--resume removes it and plays that episode again. The blobs of a line are written before it. Lines contain no times, so
+the same episode gives the same bytes; times go to a sidecar file.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.common.files import append
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
 from simia_gym.errors import InputError
+from simia_gym.record.blobs import BlobFile, blob_path
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.jobs import Plan
 from simia_gym.types import JsonObject
@@ -44,23 +46,26 @@ class RecordStore:
 
     Attributes:
         path: The record file.
+        blobs: The blobs beside it.
         finished: Key to record of the valid episodes that were in the file when it was opened.
     """
 
     def __init__(self, path: Path, lines: IO[bytes], finished: Mapping[str, Record]) -> None:
         self.path, self.finished = path, dict(finished)
+        self.blobs = BlobFile(blob_path(path))
         self._lines = lines
         self._times: IO[bytes] = sidecar(path).open("ab", buffering=0)
 
-    def write(self, line: bytes, times: JsonObject) -> None:
-        """Append one finished episode: its line from `Record.to_line` and its entry of the sidecar file.
+    def write(self, line: bytes, times: JsonObject, blobs: Mapping[str, bytes]) -> None:
+        """Append one finished episode: its line from `Record.to_line`, its entry of the sidecar file, and its blobs.
 
         Raises:
             InputError: A file cannot be written.
         """
+        self.blobs.add(blobs)
         try:
-            _append(self._lines, line)
-            _append(self._times, encode(times) + b"\n")
+            append(self._lines, line)
+            append(self._times, encode(times) + b"\n")
         except OSError as error:
             raise InputError(
                 f"cannot be written ({error.strerror})", where=str(self.path), fix="Make room, then give --resume."
@@ -71,7 +76,8 @@ class RecordStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close both files."""
+        """Close the files."""
+        self.blobs.close()
         self._lines.close()
         self._times.close()
 
@@ -82,7 +88,7 @@ class NoStore(RecordStore):
     def __init__(self) -> None:
         self.path, self.finished = Path(os.devnull), {}
 
-    def write(self, line: bytes, times: JsonObject) -> None:
+    def write(self, line: bytes, times: JsonObject, blobs: Mapping[str, bytes]) -> None:
         """Discard the episode."""
 
     def __exit__(self, *_: object) -> None:
@@ -155,19 +161,12 @@ def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
     raise InputError("another rollout is writing to it", where=str(path), fix="Wait for it, or give another --out.")
 
 
-def _append(file: IO[bytes], data: bytes) -> None:
-    """Write all bytes; usually with one write, unless the system accepts fewer bytes."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
-
-
 def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:
     """Rewrite the file atomically and keep it locked: a process killed here leaves the old file or the new one."""
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
     fresh = _locked(partial)
-    _append(fresh, b"".join(line + b"\n" for line in kept))
+    append(fresh, b"".join(line + b"\n" for line in kept))
     os.fsync(fresh.fileno())
     partial.replace(path)
     lines.close()

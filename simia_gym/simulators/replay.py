@@ -53,9 +53,9 @@ class ReplaySimulator:
         events = self.episodes.get((task, seed))
         if events is None:
             raise _miss(f"the record has no episode of task {task!r} with seed {seed}")
-        digest = next((event.get("task_hash") for event in events if event["type"] == "start"), None)
-        if context.digest and digest is not None and digest != context.digest:
-            raise _miss(f"task {task!r} was recorded with content {digest}, and is now {context.digest}")
+        content = next((event["content"]["task"] for event in events if event["type"] == "start"), context.digest)
+        if not content.startswith(context.digest):
+            raise _miss(f"task {task!r} was recorded with content {content[:16]}, and is now {context.digest}")
         self._opening = next((event for event in events if event["type"] == "message"), None)
         self._answers = [event for event in events if event["type"] == "transition" and event.get("call") is not None]
         self._next = 0

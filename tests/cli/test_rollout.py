@@ -15,8 +15,8 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.policies import load_policy
 from simia_gym.record.records import read_records
+from simia_gym.record.transcript import transcript
 from simia_gym.rollout.play import play
-from simia_gym.rollout.transcript import transcript
 
 from .conftest import HALF, Simia, tables_of
 from .servers import answering

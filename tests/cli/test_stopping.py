@@ -65,7 +65,7 @@ def test_stopped_and_resumed(
     assert process.returncode == code
     if how == signal.SIGKILL:
         with out.open("ab") as file:
-            file.write(b'{"v":1,"key":"torn')
+            file.write(b'{"v":2,"key":"torn')
     else:
         value = json.loads(said.splitlines()[-1])
         assert (value["interrupted"], value["episodes"]) == (True, saved)

@@ -148,7 +148,7 @@ def test_turns_are_no_proportion_where_every_task_took_one(tmp_path: Path) -> No
 def test_files_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
     one = trials("a1", "s")
     empty, full = write(tmp_path / "e.jsonl"), write(tmp_path / "f.jsonl", *one)
-    twice, newer = write(tmp_path / "r.jsonl", *one, *one), write(tmp_path / "v.jsonl", one[0].replace(b"1", b"7", 1))
+    twice, newer = write(tmp_path / "r.jsonl", *one, *one), write(tmp_path / "v.jsonl", one[0].replace(b"2", b"7", 1))
     for paths, says in [
         ((empty,), "no finished episode"),
         ((full, full), "given twice"),

@@ -109,7 +109,7 @@ def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
         store._lines.close()
         store._lines = full
         with pytest.raises(InputError, match="cannot be written"):
-            store.write(b"{}\n", {})
+            store.write(b"{}\n", {}, {})
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
         (b'{"v": 1}\n', "has no 'key'"),
         (b"\xff\n", "not valid JSON"),
         (b"\n", "not valid JSON"),
-        (b'{"v":1,"key":"a', "is torn"),
+        (b'{"v":2,"key":"a', "is torn"),
         (b'{"v"', "is torn"),
         (b"dear diary", "is no record: its last line is none"),
     ],
@@ -133,7 +133,7 @@ def test_broken_lines_are_named(tmp_path: Path, line: bytes, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("v", 2), ("turns", "4"), ("valid", None), ("seed", True), ("events", [{"i": 0}]), ("events", [7])],
+    [("v", 3), ("turns", "4"), ("valid", None), ("seed", True), ("events", [{"i": 0}]), ("events", [7])],
 )
 def test_wrong_fields_are_named(roll: Roll, expert: Make, name: str, value: Any) -> None:
     roll(expert, episodes=2)
@@ -151,7 +151,7 @@ def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> N
     ledger.append("start", value=unusual)
     ledger.append("end", value=1.5, text='a, "b"')
     record = replace(roll.records[0], events=[dict(event) for event in ledger.events], head=ledger.head)
-    line = record.to_line(ledger.encoded)
+    line = record.to_line(ledger)
     assert line == record.to_line()
     assert decode(line) == decode(encode(record.to_json()))
     Ledger.verify(decode(line)["events"], decode(line)["head"])

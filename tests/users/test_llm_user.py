@@ -46,7 +46,7 @@ class Talk:
         self.state, self.ledger = State.from_tables({"orders": {}}), Ledger()
 
     def context(self) -> StepContext:
-        prepared = PreparedTask(self.task, self.state, f"digest-{self.task.id}")
+        prepared = PreparedTask(self.task, self.state, (f"digest-{self.task.id}", b""))
         return StepContext(prepared, self.state, self.ledger, self.seed, self.turn)
 
     async def begin(self, task: Task | None = None, seed: int = 0) -> Transition:

@@ -14,15 +14,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Literal
 
 from simia_gym.assembly.suite import Suite
+from simia_gym.common.files import append
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
+from simia_gym.record.blobs import BlobFile, blob_path
 from simia_gym.rollout.jobs import Job, Plan, make_job
 from simia_gym.rollout.pool import make_record
 from simia_gym.types import JsonObject, Task
@@ -146,7 +149,7 @@ class EpisodeLog:
 
     def __init__(self, run: Path | str, worker: int = 0, *, records: bool = False) -> None:
         self._run, self._worker, self._records = Path(run), worker, records
-        self._files: dict[str, IO[bytes]] = {}
+        self._files: dict[str, tuple[IO[bytes], BlobFile]] = {}
 
     def write(self, line: EpisodeLine) -> None:
         """Append a line.
@@ -165,22 +168,24 @@ class EpisodeLog:
         """
         if self._records:
             name = slug(env.rpartition("/")[2])
-            line = make_record(plan, job, episode).to_line(episode.ledger.encoded)
-            self._append(f"{ROLLOUTS}/{name}.worker-{self._worker}", line)
+            line = make_record(plan, job, episode).to_line(episode.ledger)
+            self._append(f"{ROLLOUTS}/{name}.worker-{self._worker}", line, episode.ledger.blobs)
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files.values():
+        for file, blobs in self._files.values():
             file.close()
+            blobs.close()
         self._files.clear()
 
-    def _append(self, name: str, line: bytes) -> None:
+    def _append(self, name: str, line: bytes, blobs: Mapping[str, bytes] = MappingProxyType({})) -> None:
         try:
             if name not in self._files:
-                self._files[name] = _open(self._run / name)
-            rest = memoryview(line)
-            while rest:
-                rest = rest[self._files[name].write(rest) :]
+                opened = _open(self._run / name)
+                self._files[name] = opened, BlobFile(blob_path(Path(opened.name)))
+            file, beside = self._files[name]
+            beside.add(blobs)
+            append(file, line)
         except OSError as error:
             raise InputError(f"cannot be written ({error.strerror})", where=str(self._run), fix="Make room.") from error
 

@@ -1,0 +1,63 @@
+"""The conversation of a recorded episode, from the record alone: the domain may have changed since, or be gone."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import Any
+
+from simia_gym.actions.calls import call_message
+from simia_gym.record.records import Record
+from simia_gym.types import JsonObject, Message, ToolCall
+
+
+def transcript(record: Record) -> list[Message]:
+    """The whole conversation of a record in the OpenAI layout.
+
+    Args:
+        record: The record.
+
+    Returns:
+        The messages that the policy saw, and its last action. If the episode ended in the middle of that action, its
+        message has the calls that were answered, or the raw text if none was.
+
+    Raises:
+        InputError: The record's blob file lacks the system message.
+    """
+    as_tool = record.start.get("observation_role") == "tool"
+    messages: list[Message] = []
+    for number, event in enumerate(record.events):
+        kind = event["type"]
+        if kind == "message":
+            messages.append({"role": "system", "content": record.content("system")})
+            messages.append({"role": "user", "content": event["text"]})
+        elif kind == "action":
+            answers = [*takewhile(lambda event: event["type"] != "action", record.events[number + 1 :])]
+            messages += _action(event, [each for each in answers if each["type"] == "transition"], as_tool)
+        elif kind == "invalid":
+            messages.append({"role": "user", "content": event["text"], "error_code": event["code"]})
+        elif kind == "transition":
+            messages.append(_answer(event, as_tool))
+    return messages
+
+
+def _action(event: JsonObject, answers: list[JsonObject], as_tool: bool) -> list[Message]:
+    """The message of an action; text for the user as it was delivered."""
+    calls = [each["call"] for each in answers if each["call"] is not None]
+    if answers and not calls:
+        return [{"role": "assistant", "content": answers[0]["say"]}]
+    if not calls or not as_tool:
+        return [{"role": "assistant", "content": event["text"]}]
+    made = [ToolCall(call["name"], call["arguments"], call["id"]) for call in calls]
+    return [call_message(*made, content=event.get("beside", ""), as_text=True)]
+
+
+def _answer(event: JsonObject, as_tool: bool) -> Message:
+    call, content = event["call"], event["observation"]
+    answer: dict[str, Any] = {"role": "user", "content": content}
+    if call is None:
+        return answer
+    if as_tool:
+        answer = {"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": content}
+    if event["error_code"] is not None:
+        answer["error_code"] = event["error_code"]
+    return answer
