@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from simia_gym.common.settings import Settings, setting
 from simia_gym.domain.registration import CUSTOM
@@ -26,8 +26,6 @@ class EnvConfig(Settings):
     Raises:
         InputError: A setting is invalid, contradicts another or has no effect; the message names it and the fix.
     """
-
-    FORMER: ClassVar[Mapping[str, str]] = {"recorded": "replay_from"}
 
     env: str
     split: SplitChoice = setting(

@@ -20,6 +20,8 @@ from simia_gym.record.explain import report
 from simia_gym.record.records import Record, read_records
 
 _CALL = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
+_MOST = 4_000
+"""The longest text that is shown whole, in characters."""
 _STYLES = {"agent": "cyan", "user": "green", "tool": "yellow", "error": "red", "model": "magenta"}
 
 
@@ -61,7 +63,9 @@ def show_episode(
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for line in _conversation(record):
-        grid.add_row(str(line.event), Text(line.speaker, style=_STYLES.get(line.speaker, "")), Text(line.text))
+        more = len(line.text) - _MOST
+        text = line.text if more <= 0 else f"{line.text[:_MOST]}… {more} more characters; --json prints all"
+        grid.add_row(str(line.event), Text(line.speaker, style=_STYLES.get(line.speaker, "")), Text(text))
     output.console.print(grid)
     output.say(f"\nended by {record.ended} after {counted(record.turns, 'turn')}")
     output.console.print(Text(report(record.verdict)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import Any, Self, dataclass_transform
 
 import pydantic
 from pydantic import ConfigDict, Field, ValidationError
@@ -53,9 +53,6 @@ class Settings:
     An invalid value raises an `InputError` that names the field.
     """
 
-    FORMER: ClassVar[Mapping[str, str]] = {}
-    """Old field name to current name, to read files of earlier versions."""
-
     def __init_subclass__(cls) -> None:
         """Turn the subclass into a pydantic dataclass."""
         pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
@@ -95,13 +92,12 @@ class Settings:
         """
         if not isinstance(data, Mapping):
             raise InputError(f"{data!r} is no object", where=where, fix='Write {"NAME": VALUE}.')
-        given = {cls.FORMER.get(name, name): value for name, value in data.items()}
-        for name in given:
+        for name in data:
             if name not in cls.fields():
                 fix = f"Known: {', '.join(cls.fields())}."
                 raise InputError(f"unknown setting {name!r}", where=where, fix=fix)
         try:
-            return cls(**given)
+            return cls(**data)
         except InputError as error:
             raise InputError(error.what, where=where, fix=error.fix) from None
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import folder_of
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import decode
 from simia_gym.contracts import EPISODE
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.tasks import task_from_json
@@ -15,6 +18,12 @@ from simia_gym.record.verdict import from_json
 from simia_gym.rollout.jobs import world_group
 from simia_gym.state import State, freeze, make_pointer
 from simia_gym.types import Verdict
+
+
+@lru_cache(maxsize=4)
+def _state(data: bytes) -> State:
+    """The tables that many episodes share."""
+    return State.from_tables(decode(data))
 
 
 def judge_again(record: Record, reward: Reward | None = None) -> Verdict:
@@ -50,10 +59,13 @@ def finished_episode(record: Record) -> FinishedEpisode | None:
     start, events = record.start, [freeze(event) for event in record.events[: ended + 1]]
     task = task_from_json(record.content("task"), f"record of {record.task}")
     seeded = [{"op": "add", "path": make_pointer(EPISODE, "main"), "value": {"seed": record.seed}}]
-    initial = final = State.from_tables(record.content("state")).apply(task.setup).apply(seeded)
+    state = _state(record.blobs[start["content"]["state"]])
+    initial = final = state.apply(task.setup).apply(seeded)
     for event in events:
         reveals, ops = event.get("reveals", ()), event.get("ops") or ()
         initial, final = initial.apply(reveals), final.apply(reveals).apply(ops)
+        if event["type"] == "message":
+            initial = final  # what the opening did belongs to the initial state
     return FinishedEpisode(
         task=task,
         events=events,

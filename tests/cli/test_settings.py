@@ -10,7 +10,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from simia_gym.assembly.settings import EnvConfig
 from simia_gym.cli.options import Typed, with_options
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
@@ -42,11 +41,6 @@ def test_a_new_setting_is_one_line() -> None:
     told = " ".join(runner.invoke(app, ["--help"], env={"COLUMNS": "150"}).stdout.split())
     assert "A setting that a test adds. [default: 7]" in told
     assert Added.from_json(Added(4).to_json()) == Added(4)
-
-
-def test_a_record_of_an_earlier_version_is_read() -> None:
-    old = {"env": RETAIL, "simulator": "replay", "recorded": "r.jsonl"}
-    assert EnvConfig.from_json(old).replay_from == "r.jsonl"
 
 
 def test_variables_of_the_environment_are_no_options(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
