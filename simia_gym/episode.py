@@ -286,9 +286,8 @@ class Episode:
         text, parsed = read_action(self.domain.grammar, action)
         self.turn += 1
         # The calls stand in the transitions; text beside them is needed for the transcript of a grammar with call ids.
-        as_tool = isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool"
-        beside = {"beside": parsed.text} if as_tool and parsed.text else {}
-        self.ledger.append("action", turn=self.turn, text=text, **beside)
+        beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
+        self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}))
         before = len(self._messages) + 1  # the policy's own message comes first
         info: JsonObject = {"turn": self.turn}
         try:
