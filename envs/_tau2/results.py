@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.tasks import task_from_json
 from simia_gym.errors import InputError
 from simia_gym.record.finished_episode import LIMITS
 from simia_gym.record.records import Record
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import JsonObject
 from simia_gym.version import __version__
 
 _ENDS = {**dict.fromkeys(LIMITS, "max_steps"), "user_stop": "user_stop", "fault": "infrastructure_error"}
@@ -39,7 +40,7 @@ def export(domain: Domain, records: Iterable[Record]) -> JsonObject:
     info: JsonObject = {}
     for record in records:
         if record.task not in tasks:
-            tasks[record.task] = _task(domain, domain.find_task(record.task), record)
+            tasks[record.task] = _task(domain, record)
         simulations.append(_simulation(record, trials[record.task]))
         trials[record.task] += 1
         info = info or _info(domain, record)
@@ -56,14 +57,15 @@ def _info(domain: Domain, record: Record) -> JsonObject:
         "max_errors": 0,
         "user_info": {"implementation": start["user"], "llm": start.get("models", {}).get("user")},
         "agent_info": {"implementation": record.policy},
-        "environment_info": {"domain_name": domain.name, "policy": domain.policy},
+        "environment_info": {"domain_name": domain.name, "policy": record.content("system")},
         "seed": None,
     }
 
 
-def _task(domain: Domain, task: Task, record: Record) -> JsonObject:
+def _task(domain: Domain, record: Record) -> JsonObject:
+    where = f"record of {record.task}"
+    task = task_from_json(record.content("task"), where)
     if domain.data is None or task.kind != "tau2":
-        where = f"record of {record.task}"
         fix = "Roll out with --data DIR, the benchmark's directory for the domain."
         raise InputError("its task is none of the benchmark's", where=where, fix=fix)
     brief, options = task.user or {}, task.options

@@ -16,9 +16,8 @@ import orjson
 from simia_gym.actions import Grammar, get_grammar
 from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import folder_of
+from simia_gym.assembly.suite import domain_of
 from simia_gym.common.files import parse_json
-from simia_gym.domain.loading import load_domain
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.rl.chat.trajectories import Trajectory, conversations
@@ -174,7 +173,6 @@ def _history(record: Record) -> tuple[HistoryView, Grammar] | None:
     """The view that wrote the prompts of a record, as its domain has it now; ``None`` for the whole transcript."""
     if "history" not in record.start:
         return None
-    config = EnvConfig.from_json(record.config)
-    domain = load_domain(folder_of(config), config.options, config.data, config.grammar)
+    domain = domain_of(EnvConfig.from_json(record.config))
     view = domain.history_view(record.start["history"])
     return None if view is None else (view, domain.grammar)

@@ -60,7 +60,7 @@ class Suite:
     def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
         self.config, self.resources = config, resources or Resources()
         with foreign_code(folder_of(config)):
-            self.domain: Domain = _load(folder_of(config), config)
+            self.domain: Domain = domain_of(config)
         if config.generated and self.domain.generator is None:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
@@ -292,10 +292,13 @@ def folder_of(config: EnvConfig) -> Path:
     return Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
 
 
-def _load(folder: Path, config: EnvConfig) -> Domain:
-    """Load the domain; an unknown option that resembles a setting is reported as a mistyped setting."""
+def domain_of(config: EnvConfig) -> Domain:
+    """Load the domain that the settings name, without the models that they name.
+
+    An unknown option that resembles a setting is reported as a mistyped setting.
+    """
     try:
-        return load_domain(folder, config.options, config.data, config.grammar)
+        return load_domain(folder_of(config), config.options, config.data, config.grammar)
     except InputError as error:
         for name in config.options if error.where == "options" else ():
             hint = did_you_mean(name, (item.name for item in fields(config)))

@@ -10,7 +10,7 @@ import orjson
 import typer
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import load_suite
+from simia_gym.assembly.suite import domain_of
 from simia_gym.cli.options import AsJson
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.files import check_output
@@ -40,7 +40,7 @@ def export_records(
     if not records:
         raise InputError("there is no finished episode in it", where=str(file), fix="Give another record.")
     config = EnvConfig.from_json(records[0].config)
-    domain = load_suite(config if data is None else replace(config, data=data)).domain
+    domain = domain_of(config if data is None else replace(config, data=data))
     write = domain.hook("export")
     if write is None:
         what = f"{domain.name} has no format of its own: its domain.yaml has no export"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import folder_of
+from simia_gym.assembly.suite import domain_of, folder_of
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import decode
 from simia_gym.contracts import EPISODE
-from simia_gym.domain.loading import load_domain
 from simia_gym.domain.tasks import task_from_json
 from simia_gym.record.finished_episode import FinishedEpisode, Reward
 from simia_gym.record.records import Record
@@ -47,7 +46,7 @@ def judge_again(record: Record, reward: Reward | None = None) -> Verdict:
     if reward is None:
         config = EnvConfig.from_json(record.config)
         with foreign_code(folder_of(config)):
-            reward = load_domain(folder_of(config), config.options, config.data, config.grammar).make_reward()
+            reward = domain_of(config).make_reward()
     return run_sync(reward.score(finished), inline=not reward.io)
 
 
