@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simia_gym.assembly.resources import Resources
     from simia_gym.assembly.settings import EnvConfig
     from simia_gym.assembly.suite import Suite, load_suite
+    from simia_gym.common.json_encoding import as_bytes, as_text
     from simia_gym.contracts import Simulator, StepContext, User
     from simia_gym.domain.tools import DeclaredError, tool
     from simia_gym.domain.world import World, WorldSimulator
@@ -66,6 +67,7 @@ __getattr__ = lazy_names(
         "simia_gym.assembly.resources": "Resources",
         "simia_gym.assembly.settings": "EnvConfig",
         "simia_gym.assembly.suite": "Suite load_suite",
+        "simia_gym.common.json_encoding": "as_bytes as_text",
         "simia_gym.contracts": "Simulator StepContext User",
         "simia_gym.domain.tools": "DeclaredError tool",
         "simia_gym.domain.world": "World WorldSimulator",
@@ -146,6 +148,8 @@ __all__ = [
     "World",
     "WorldSimulator",
     "__version__",
+    "as_bytes",
+    "as_text",
     "compile_reads",
     "env_ids",
     "evaluate",

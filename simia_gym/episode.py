@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from simia_gym.actions.calls import call_message, read_action
+from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import EPISODE, Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
@@ -240,6 +242,8 @@ class Episode:
         except Exception as error:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
         if isinstance(answer, Transition):
+            if not answer.observation.isascii() and (text := as_text(answer.observation)) != answer.observation:
+                answer = replace(answer, observation=text)
             if answer.state is not None:
                 self.state = answer.state
             elif answer.ops or answer.reveals:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from simia_gym.actions.base import Replies
 from simia_gym.actions.strict_json import JsonProblem, decode_at
-from simia_gym.actions.thinking import strip_thinking, without_surrogates
+from simia_gym.actions.thinking import strip_thinking
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, JsonObject, Message, ToolCall
 
@@ -44,7 +44,7 @@ class WebshopGrammar:
 
         Codes of errors: ``empty_action``, ``no_action``, ``unclosed_call``, ``bad_arguments``.
         """
-        body = strip_thinking(without_surrogates(text)).strip()
+        body = strip_thinking(text).strip()
         if not body:
             raise _broken("empty_action", "The reply is empty.")
         thought, start = "", 0

@@ -8,7 +8,8 @@ from typing import Any
 
 from simia_gym.actions.base import Grammar
 from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, decode_all
-from simia_gym.actions.thinking import strip_thinking, without_surrogates
+from simia_gym.actions.thinking import strip_thinking
+from simia_gym.common.json_encoding import BASE64, as_text
 from simia_gym.errors import ActionError, InputError
 from simia_gym.state.frozen import freeze
 from simia_gym.types import Action, Calls, JsonObject, Message, PolicyAction, ToolCall
@@ -62,11 +63,15 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
                     calls = replace(calls, text=strip_thinking(calls.text).strip())
         except (ActionError, InputError, ValueError):
             text, calls = _as_json(action), None  # parsing this text gives the same error
+    text = as_text(text)
+    if text.startswith(BASE64):
+        error = ActionError("not_text", "Error: the action is no text: it has half of a character (a lone surrogate).")
+        return text[: MAX_CHARACTERS + 1], error
     if len(text) > MAX_CHARACTERS:
         error = ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
         return text[: MAX_CHARACTERS + 1], error
     shallow = text.count("{") + text.count("[") <= MAX_DEPTH
-    if calls is not None and shallow and (text.isascii() or without_surrogates(text) == text):
+    if calls is not None and shallow:
         return text, calls
     try:
         return text, grammar.parse(text)

@@ -1,7 +1,7 @@
 """A strict JSON decoder that can start inside a text and reports the position of a mistake.
 
 Unlike the standard library, it refuses NaN, infinities and overflowing numbers (``1e999``), duplicate keys, and nesting
-deeper than `MAX_DEPTH`. Escaped lone surrogates become U+FFFD.
+deeper than `MAX_DEPTH`, and escapes of lone surrogates, which are halves of characters.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import re
 from typing import Any, NoReturn
 
 import orjson
-
-from simia_gym.actions.thinking import without_surrogates
 
 MAX_DEPTH = 64
 _SURROGATE = re.compile(r"\\u[dD]")
@@ -69,7 +67,11 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
     if end - position > 2 * MAX_DEPTH and _brackets(text, position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
     if _SURROGATE.search(text, position, end):
-        value = _clean(value)
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise JsonProblem(f"A text has {half}, which is half of a surrogate pair and no character") from None
     return value, end
 
 
@@ -173,16 +175,3 @@ def _depth(value: Any) -> int:
             depth += 1
         level = deeper
     return depth
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return without_surrogates(value)
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    if isinstance(value, dict):
-        result = {without_surrogates(key): _clean(item) for key, item in value.items()}
-        if len(result) != len(value):
-            raise JsonProblem("Two keys differ only in characters that are not valid Unicode")
-        return result
-    return value

@@ -6,7 +6,6 @@ import re
 
 OPEN, CLOSE = "<think>", "</think>"
 _TAG = re.compile("</?think>")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def strip_thinking(text: str) -> str:
@@ -31,8 +30,3 @@ def strip_thinking(text: str) -> str:
     if not inside:
         kept.append(text[position:])
     return "".join(kept)
-
-
-def without_surrogates(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

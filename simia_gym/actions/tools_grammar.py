@@ -29,7 +29,7 @@ from simia_gym.actions.calls import (
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
-from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking, without_surrogates
+from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
@@ -85,8 +85,6 @@ class ToolsGrammar:
 
         Error codes: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
-        if not text.isascii():
-            text = without_surrogates(text)
         start = 0
         while True:
             if OPEN in text:

@@ -1,14 +1,15 @@
 """Canonical JSON: equal values give equal bytes.
 
 Hash chains, content keys and record lines are made from these bytes, so the bytes depend on the value alone: compact
-separators, UTF-8, the value's own key order. Values that JSON cannot hold are replaced: a lone surrogate by U+FFFD, NaN
-and the infinities by null. Decoding the bytes and encoding the result gives the same bytes.
+separators, UTF-8, the value's own key order. Values that JSON cannot hold are replaced: a text with lone surrogates as
+`as_text` says, NaN and the infinities by null. Decoding the bytes and encoding the result gives the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
@@ -65,7 +66,7 @@ def _clean(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return clean_text(value)
+        return as_text(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -80,9 +81,49 @@ def _clean(value: Any) -> Any:
 def _clean_key(key: Any) -> str:
     if not isinstance(key, str):
         raise InputError(f"object key {key!r} is a {type(key).__name__}", fix="Keys of JSON objects are strings.")
-    return clean_text(key)
+    return as_text(key)
 
 
-def clean_text(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates by U+FFFD, so that the text can be encoded as UTF-8."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+BASE64 = "base64:"
+"""The beginning of a text that stands for bytes which are no text."""
+
+
+def as_text(data: bytes | str) -> str:
+    """Write bytes as text, one rule for all that is recorded or shown: UTF-8 is decoded, all else is in base64.
+
+    Different bytes give different texts; `as_bytes` is the inverse.
+
+    Args:
+        data: Bytes; or a text. A text with lone surrogates, such as half of an emoji, is no text: its characters are
+            written as bytes (UTF-8, surrogates too) in base64. Any other text stays as it is.
+
+    Returns:
+        The text; ``base64:`` and the bytes in base64 if they are not UTF-8, or begin with ``base64:`` themselves.
+    """
+    if isinstance(data, str):
+        if data.isascii():
+            return data
+        try:
+            data.encode()
+            return data
+        except UnicodeEncodeError:
+            # Two surrogates that form a pair are one character, as in JSON.
+            joined = data.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+            data = joined.encode("utf-8", "surrogatepass")
+    try:
+        text = data.decode()
+        if not text.startswith(BASE64):
+            return text
+    except UnicodeDecodeError:
+        pass
+    return BASE64 + b64encode(data).decode()
+
+
+def as_bytes(text: str) -> bytes:
+    """The bytes that `as_text` has written as this text."""
+    if text.startswith(BASE64):
+        try:
+            return b64decode(text.removeprefix(BASE64), validate=True)
+        except ValueError:
+            pass  # a text that was never bytes
+    return text.encode("utf-8", "surrogatepass")

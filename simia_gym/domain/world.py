@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import as_text, encode
 from simia_gym.contracts import StepContext
 from simia_gym.domain.limits import TOO_LARGE, Limits
 from simia_gym.domain.tool_models import ToolModels
@@ -29,7 +29,15 @@ from simia_gym.types import Feedback, Task, ToolCall, Transition
 from simia_gym.views.render import Renderer, compile_render
 
 T = TypeVar("T")
-_write_result = json.JSONEncoder().encode
+
+
+def _bytes_as_text(value: object) -> str:
+    if isinstance(value, bytes):
+        return as_text(value)
+    raise TypeError(f"a {type(value).__name__} is not a JSON value")
+
+
+_write_result = json.JSONEncoder(default=_bytes_as_text).encode
 
 
 class World:
@@ -184,6 +192,8 @@ class World:
         end = "terminal_tool" if spec.terminal else None
         if result is None and spec.render is not None:
             result = own_code(f"render of {call.name}", cast(Renderer, self.renderer(call.name)), after, call)
+        if isinstance(result, bytes):
+            result = as_text(result)
         observation = result if isinstance(result, str) else _write_result(result)
         limits = self.limits[call.name]
         if (ops or len(observation) > limits.observation) and (large := limits.too_large(ops, observation)):

@@ -96,7 +96,9 @@ def freeze(value: Any) -> Any:
         return _freeze(value)
     except _NotJson:
         where, what = _locate(value, ())
-        raise InputError(what, where=where, fix="State and records hold JSON values only.") from None
+        raise InputError(
+            what, where=where, fix="State and records hold JSON values only; write bytes with simia_gym.as_text."
+        ) from None
     except RecursionError:
         raise InputError("value is nested too deeply, or contains itself", fix="Flatten it.") from None
 

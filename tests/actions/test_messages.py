@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar
 from simia_gym.actions.calls import MAX_CHARACTERS, call_message, read_action
-from simia_gym.common.json_encoding import clean_text
+from simia_gym.common.json_encoding import as_text
 from simia_gym.errors import ActionError
 from simia_gym.types import Calls, Message, Say, ToolCall
 
@@ -107,12 +107,27 @@ _messages = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("text", ["half \ud800", "\udfff" * MAX_CHARACTERS])
+@pytest.mark.parametrize("name", ["tools", WEBSHOP])
+def test_an_action_that_is_no_text_is_an_error(text: str, name: str) -> None:
+    for action in (text, {"role": "assistant", "content": None, "tool_calls": [_call(text)]}, {"content": text}):
+        recorded, error = read_action(get_grammar(name), action)
+        assert isinstance(error, ActionError)
+        assert error.code in ("not_text", "bad_arguments")
+        again, same = read_action(get_grammar(name), recorded)
+        assert (again, str(same)) == (recorded, str(error))
+
+
+def _call(text: str) -> Message:
+    return {"function": {"name": "f", "arguments": {"text": text}}}
+
+
 @given(message=_messages, name=st.sampled_from(["tools", WEBSHOP]))
 @FUZZ
 def test_the_canonical_text_is_read_to_the_same_action(message: Message, name: str) -> None:
     grammar = get_grammar(name)
     text, action = read_action(grammar, message)
-    again, same = read_action(grammar, clean_text(text))  # as the record holds it
+    again, same = read_action(grammar, as_text(text))  # as the record holds it
     if isinstance(action, ActionError):
         assert isinstance(same, ActionError)
         assert (same.code, same.message) == (action.code, action.message)

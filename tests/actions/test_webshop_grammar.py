@@ -41,7 +41,6 @@ def click(value: str) -> ToolCall:
         ("search[shoes] to see [some]", [search("shoes")], "to see [some]"),
         ("<think>click[a]</think>search[b]", [search("b")], ""),
         ("**Action:** `search[b]`", [search("b")], "`"),
-        ("search[\ud800]", [search("\ufffd")], ""),
         ("search[a]\r\nclick[b]\r\n", [search("a"), click("b")], ""),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.json_encoding import clean_text, encode
+from simia_gym.common.json_encoding import as_text, encode
 from simia_gym.contracts import StepContext
 from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_blocks, read_blocks, safe_json
 from simia_gym.record.finished_episode import FinishedEpisode
@@ -64,7 +64,7 @@ def test_a_block_gives_back_its_text_and_can_only_be_closed_by_its_writer(text: 
     kinds = ["call", "agent", "record"]
     whole = "\n".join(block(kind, TAG, {"text": text, text: [text]}) for kind in kinds)
     found = list(read_blocks(whole))
-    wanted = clean_text(text)
+    wanted = as_text(text)
     assert [item.kind for item in found] == kinds
     assert [item.value["text"] for item in found] == [wanted] * 3 if wanted != "text" else True
     assert outside_blocks(whole).strip() == ""
@@ -102,14 +102,14 @@ def test_the_prompts_of_the_ledger(text: str) -> None:
     run_sync(simulator.call(ToolCall("get_order_details", {"order_id": text}), here), inline=True)
     (messages,) = model.asked
     assert values(messages, "ledger", "call") == [
-        {"name": "get_order_details", "arguments": {"order_id": clean_text(text)}}
+        {"name": "get_order_details", "arguments": {"order_id": as_text(text)}}
     ]
 
 
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_reference_strategy(text: str) -> None:
-    observation = f"Error: no {clean_text(text)}"
+    observation = f"Error: no {as_text(text)}"
     model, here = Double(said(observation, code="no")), context()
     simulator = ReferenceSimulator(suite().domain, model)
     simulator.begin(here)
@@ -117,7 +117,7 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
     for _ in range(2):
         run_sync(simulator.call(ToolCall("calculate", {"expression": text}), here), inline=True)
     messages = model.asked[-1]
-    wanted = clean_text(text)
+    wanted = as_text(text)
     assert values(messages, "reference", "said") == [{"agent": wanted, "user": wanted}]
     assert values(messages, "reference", "call") == [{"name": "calculate", "arguments": {"expression": wanted}}] * 2
     assert [item["observation"] for item in values(messages, "reference", "answer")] == [f"Error: no {wanted}"]
@@ -126,14 +126,14 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_user(text: str) -> None:
-    model, here = Double({"message": f"You said {clean_text(text)}", "stop": False, "confirms": False}), context()
+    model, here = Double({"message": f"You said {as_text(text)}", "stop": False, "confirms": False}), context()
     user = LLMUser(suite().domain, model)
     user.begin(here)
     run_sync(user.open(here), inline=True)
     run_sync(user.reply(text, here), inline=True)
     run_sync(user.reply(text, here), inline=True)
     messages = model.asked[-1]
-    assert values(messages, "user", "agent") == [{"text": clean_text(text)}] * 2
+    assert values(messages, "user", "agent") == [{"text": as_text(text)}] * 2
     assert len(values(messages, "user", "answer")) == 2
 
 
@@ -152,7 +152,7 @@ def test_the_prompts_of_the_judge(text: str) -> None:
     assert len(model.asked) == 2
     for messages in model.asked:
         ((entry, *_),) = values(messages, "judge", "record")
-        assert entry == {"event": 0, "by": "agent", "text": clean_text(text)}
+        assert entry == {"event": 0, "by": "agent", "text": as_text(text)}
 
 
 def test_the_tag_is_not_what_the_agent_sees() -> None:

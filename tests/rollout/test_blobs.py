@@ -45,7 +45,12 @@ class Writes:
 @pytest.fixture
 def large(tmp_path: Path) -> Roll:
     """A record of two episodes that hold a file of 7 MB."""
-    suite = load_suite(EnvConfig(env=CUSTOM, domain=str(FILES), split="train"))
+    folder = tmp_path / "domain"
+    shutil.copytree(FILES, folder)
+    world, config = folder / "world.py", folder / "domain.yaml"
+    world.write_text(world.read_text().replace('"value": 50_000', f'"value": {2 * SIZE}'))
+    config.write_text(f"{config.read_text()}limits: {{observation: {SIZE}}}\n")
+    suite = load_suite(EnvConfig(env=CUSTOM, domain=str(folder), split="train"))
     roll = Roll(suite, tmp_path / "r.jsonl")
     assert roll(Writes, episodes=2).all.valid == 2
     return roll

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.common.json_encoding import decode, encode
+from simia_gym.common.json_encoding import as_bytes, as_text, decode, encode
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
 
@@ -20,14 +20,28 @@ from simia_gym.state import freeze
         ({"n": -(2**80), "t": ("ü",)}, '{"n":-1208925819614629174706176,"t":["ü"]}'.encode()),
         (float("nan"), b"null"),
         ([float("inf"), 2**70], b"[null,1180591620717411303424]"),
-        ("a\ud800b", '"a\ufffdb"'.encode()),
-        ({"\udfff": "\ud83d\ude00"}, '{"\ufffd":"\U0001f600"}'.encode()),
+        ("a\ud800b", b'"base64:Ye2ggGI="'),
+        ({"\udfff": "\ud83d\ude00"}, '{"base64:7b+/":"\U0001f600"}'.encode()),
         (MappingProxyType({"a": (1, MappingProxyType({}))}), b'{"a":[1,{}]}'),
     ],
 )
 def test_bytes(value: Any, data: bytes) -> None:
     assert encode(value) == data
     assert encode(decode(data)) == data
+
+
+BYTES = [b"", b"plain", "ü".encode(), b"\xff", b"\xfe", b"\xed\xa0\x80", b"a\x00b", "\ufffd".encode()]
+BYTES += [b"base64:", b"base64:/w==", b"base64:oh!", as_text(b"base64:/w==").encode(), bytes(range(256))]
+
+
+def test_different_bytes_are_different_texts() -> None:
+    texts = [as_text(data) for data in BYTES]
+    assert len({*texts}) == len(BYTES)
+    assert [as_bytes(text) for text in texts] == BYTES
+    assert [as_text(text) for text in texts] == texts
+    halves = ["\ud800", "\ud801", "\udfff", "\ufffd", "a\ud800", "\ud800\ud800", "\udfff\ud800"]
+    assert len({as_text(text) for text in halves}) == len({encode(text) for text in halves}) == len(halves)
+    assert as_bytes("base64:oh!") == b"base64:oh!"
 
 
 def test_order_of_keys_and_types_of_numbers_count() -> None:

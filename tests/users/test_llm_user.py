@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.common.json_encoding import clean_text
+from simia_gym.common.json_encoding import as_text
 from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.errors import Fault, InputError
@@ -229,7 +229,7 @@ async def test_words_of_the_agent_stay_in_their_block(name: str) -> None:
     assert last["role"] == "user"
     assert outside_blocks(last["content"]).strip() == ""
     assert [item.kind for item in server.asked[-1].blocks] == ["domain", "task", "customer", "begin", "agent"]
-    assert server.asked[-1].value("agent") == {"text": clean_text(text)}
+    assert server.asked[-1].value("agent") == {"text": as_text(text)}
     assert (reply.end, reply.meta["acts"]) == (None, [])
 
 
