@@ -115,11 +115,13 @@ class Judged:
         else:
             self.items.append(_told(service, verdict, self._suffix))
             request["told"] = [list(verdict.texts)]
-        variant = self._variant if self._number == 1 else None
-        for function in (wish.criteria, variant.criteria if isinstance(variant, BreachDeclaration) else None):
-            if function is not None:
-                more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
-                merge(self.items, more, self._suffix)
+        function = wish.criteria
+        if isinstance(verdict, Refusal):
+            breach = isinstance(self._variant, BreachDeclaration) and self._number == 1
+            function = self._variant.criteria if breach else None
+        if function is not None:
+            more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
+            merge(self.items, more, self._suffix)
         return verdict if isinstance(verdict, Refusal) else None
 
     def _follows(self, slot: str, slots: Mapping[str, Any], verdict: Refusal) -> bool:

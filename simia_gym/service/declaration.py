@@ -197,7 +197,7 @@ PLAIN = KindDeclaration.model_validate({})
 class ServiceDeclaration(_Part):
     """The keys of ``service.yaml``."""
 
-    module: str = Field(description="The Python file of rules and functions.")
+    module: Lines = Field(min_length=1, description="The Python file, or files, of rules and functions.")
     ids: str = Field("", description="What the ids of tasks begin with; the domain's name if not given.")
     customer: str = _function("cast", "a new customer, a `Member`", default=...)
     identify: tuple[WayDeclaration, ...] = Field(min_length=1, description="The ways to find the customer, in order.")

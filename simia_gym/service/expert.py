@@ -18,7 +18,7 @@ from simia_gym.service.case import Case, Need, decoded, key_of
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
 from simia_gym.service.reading import Listener
 from simia_gym.service.service import Service
-from simia_gym.types import Calls, Message, PolicyAction, Say, ToolCall
+from simia_gym.types import Message, PolicyAction, Say, ToolCall
 
 _YES = re.compile(r"\s*yes\b", re.IGNORECASE)
 _LINES: Mapping[str, tuple[str, ...]] = {
@@ -75,6 +75,13 @@ class ServiceExpert:
 
     def act(self, messages: Sequence[Message]) -> PolicyAction:
         """Give the next action: one tool call, or a message to the customer."""
+        step = self._decide(messages)
+        if isinstance(step, ToolCall):
+            return call_message(step)
+        return self._grammar.render(Say(step))
+
+    def _decide(self, messages: Sequence[Message]) -> str | ToolCall:
+        """The next call, or words for the customer."""
         if len(messages) <= 2:
             self._begin(str(messages[-1]["content"]))
         for message in messages[self._read :]:
@@ -84,10 +91,8 @@ class ServiceExpert:
                 self._hear(str(message["content"]))
         self._read, self._listener.asked = len(messages), ""
         step = self._next()
-        if isinstance(step, ToolCall):
-            self._called = step
-            return call_message(*Calls((step,)).calls)
-        return self._grammar.render(Say(step))
+        self._called = step if isinstance(step, ToolCall) else None
+        return step
 
     def _take(self, content: str) -> None:
         """Take the result of the last call."""

@@ -311,7 +311,7 @@ class Generator:
 
     def _apart(self, scene: Scene, task_id: str) -> bool:
         """Whether granting one of two wishes changes nothing of what the rules say about the other."""
-        for one, other in permutations(scene.wanted):
+        for one, other in permutations(scene.wanted, 2):
             verdict = self.verdict(scene, one, scene.state)
             if isinstance(verdict, Grant):
                 after = self.service.after(scene.state, verdict.call, task_id)

@@ -1,4 +1,4 @@
-"""What ``service: service.yaml`` in ``domain.yaml`` supplies: cues, rubric, generator, and two policies."""
+"""What ``service: service.yaml`` in ``domain.yaml`` supplies: cues, rubric, generator, and policies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from simia_gym.service import criteria
 from simia_gym.service.expert import Pushover, ServiceExpert
 from simia_gym.service.generate import Generator
 from simia_gym.service.service import Service, load_service
+from simia_gym.service.thinker import Thinker
 from simia_gym.types import JsonObject
 
 
@@ -39,6 +40,11 @@ class Parts:
     def expert(self) -> type[ServiceExpert]:
         """The policy that serves every customer within the rules."""
         return type("Expert", (ServiceExpert,), {"service": self._service})
+
+    @cached_property
+    def thinker(self) -> type[Thinker]:
+        """The expert with a note in front of each action."""
+        return type("Thinker", (Thinker,), {"service": self._service})
 
     @cached_property
     def pushover(self) -> type[Pushover]:

@@ -93,7 +93,7 @@ def request(
         rng: Source of chance.
 
     Returns:
-        The request, and the slots that it tells at once: its wordings all tell the same.
+        The request, and the slots that it tells unasked, for whichever wording: at once, or to describe another.
     """
     wish = service.declared.wishes[wanted.name]
     lines: dict[frozenset[str], list[str]] = {}
@@ -103,14 +103,12 @@ def request(
     told = min(lines, key=len) if wanted.withheld else told
     spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
     described = [slot for slot in slots if service.slots[slot].describe]
-    described = [slot for slot in described if rng.random() < _DESCRIBED or wanted.withheld]
+    described = [slot for slot in described if (rng.random() < _DESCRIBED or wanted.withheld) and slot not in told]
     made: JsonObject = {
         "id": wanted.name,
         "say": [line.format(**spoken) for line in lines[told]],
         "slots": {
-            slot: _description(service, slot, spoken)
-            if slot in described and slot not in told
-            else answer(service, slot, spoken[slot])
+            slot: _description(service, slot, spoken) if slot in described else answer(service, slot, spoken[slot])
             for slot in slots
         },
         "insist": rng.choice((0, 1, 1, 2)),
@@ -124,10 +122,11 @@ def request(
         made["done"] = [{"tool": wish.call.tool}]
     else:
         answered = decide(service, wish, case, strict=False)
-        made["told"] = [list(answered.texts)] if isinstance(answered, Answer) else []
+        made["told"] = [list(answered.texts)] if isinstance(answered, Answer) and answered.texts else []
         if wish.token is not None:
             made["answer"] = wish.token
-    return made, set(told)
+    lines_told = [line for slot in described for line in service.slots[slot].describe]
+    return made, {*told, *(slot for slot in slots if any(f"{{{slot}}}" in line for line in lines_told))}
 
 
 def answer(service: Service, slot: str, spoken: str) -> JsonObject:

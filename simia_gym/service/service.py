@@ -82,8 +82,11 @@ class Service:
             InputError: There is none of this name.
         """
         if name not in self._functions:
-            spec = f"{self.declared.module}:{name}"
-            self._functions[name] = load_object(spec, folder=self.path.parent, where=where or str(self.path))
+            place = {"folder": self.path.parent, "where": where or str(self.path)}
+            specs = [f"{module}:{name}" for module in self.declared.module]
+            known = [load_object(f"{module}:__dict__", **place) for module in self.declared.module]
+            at = next((at for at, names in enumerate(known) if name in names), -1)
+            self._functions[name] = load_object(specs[at], **place)
         return self._functions[name]
 
     def replace(self, name: str, function: Any) -> None:
@@ -133,7 +136,7 @@ class Service:
         options = self.options(slot, case)
         texts = []
         for one in value if self.slots[slot].many else [value]:
-            if one in options:
+            if options and one in options:
                 texts.append(options[one].say[0] if rng is None else rng.choice(options[one].say))
             else:
                 texts.append(self.in_text(slot, one))
