@@ -11,8 +11,7 @@ from functools import cache, partial
 
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.catalogue import fresh_name, make_product
-from simia_gym.envs.retail.orders import REASONS, Status, line_item, make_order, total
-from simia_gym.envs.retail.payments import entry
+from simia_gym.envs.retail.orders import REASONS, Status, entry, line_item, make_order, total
 from simia_gym.envs.retail.rules import CHEAPEST, options_text
 from simia_gym.service import Cast, Drawn, Member
 from simia_gym.service.people import FIRST_NAMES, LAST_NAMES, fresh_id, make_address, make_payment_method, make_user

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from simia_gym.envs.retail.orders import total
-from simia_gym.envs.retail.payments import is_gift_card
+from simia_gym.envs.retail.orders import is_gift_card, total
 from simia_gym.state import State
 from simia_gym.types import Row
 

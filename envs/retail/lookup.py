@@ -1,4 +1,7 @@
-"""Finding customers, variants and products as the shop's tools do, over a state or a slice of it."""
+"""Finding customers, variants and products as the shop's tools do, over a state or a slice of it.
+
+The functions at the end write the observations of these tools from the state; other tools show a row.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Hashable, Iterable
 
 from simia_gym.envs._tau2.calls import lower
 from simia_gym.state import Draft, State
-from simia_gym.types import Row
+from simia_gym.types import Row, ToolCall
 
 
 def find_by_email(db: Draft, email: object) -> list[str]:
@@ -78,3 +81,39 @@ def list_products(state: State) -> str:
         text = json.dumps({row["name"]: row["product_id"] for _, row in state.rows("products")}, sort_keys=True)
         _listed = (table, text)
     return text
+
+
+def user_by_email(state: State, call: ToolCall) -> str:
+    """The id of the user with the email address.
+
+    Raises:
+        IndexError: There is none.
+    """
+    return find_by_email(state.draft(), call.arguments["email"])[0]
+
+
+def user_by_name_zip(state: State, call: ToolCall) -> str:
+    """The id of the user with the name and postal code.
+
+    Raises:
+        IndexError: There is none.
+    """
+    given = call.arguments
+    return find_by_name(state.draft(), given["first_name"], given["last_name"], given["zip"])[0]
+
+
+def item(state: State, call: ToolCall) -> str:
+    """The variant as JSON.
+
+    Raises:
+        LookupError: No product has it.
+    """
+    variant = find_variant(state, call.arguments["item_id"])
+    if variant is None:
+        raise LookupError("no product has this item")
+    return json.dumps(variant)
+
+
+def product_types(state: State, call: ToolCall) -> str:
+    """Names and ids of all products as JSON."""
+    return list_products(state)

@@ -19,7 +19,7 @@ from simia_gym.envs.retail.rules import (
 )
 from simia_gym.envs.retail.values import wanted_product
 from simia_gym.service import Case, Option
-from simia_gym.service.people import address_text
+from simia_gym.service.people import address_text  # noqa: F401 (named in service.yaml)
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject, Row
 
@@ -197,11 +197,6 @@ def method_named(text: str, case: Case) -> str | None:
 def account_named(key: str) -> str:
     """A payment method of somebody else."""
     return f"my friend's account {key}"
-
-
-def address_said(address: Mapping[str, str]) -> str:
-    """An address on one line."""
-    return address_text(address)
 
 
 def address_expected(case: Case, value: Mapping[str, str]) -> list[JsonObject]:

@@ -7,14 +7,13 @@ fields that are left out become null.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simia_gym.common.validation import validated
 from simia_gym.errors import InputError, ToolError
-from simia_gym.types import JsonObject, Row
+from simia_gym.types import JsonObject
 
 FIELDS = ("address1", "address2", "city", "country", "state", "zip")
 """The parts of an address, in the order in which they are stored and shown."""
@@ -169,17 +168,3 @@ def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
                 what = f"{key_field} is {row[key_field]!r}, but its row is kept as {key!r}"
                 raise InputError(what, where=f"{where}: {name}.{key}", fix="Correct it there.")
     return tables
-
-
-def ids_in_use(tables: Mapping[str, Mapping[str, Row]]) -> set[str]:
-    """Every id of products, items, users, payment methods, orders and parcels, so that new rows get others."""
-    taken: set[str] = set()
-    for product in tables["products"].values():
-        taken.update((product["product_id"], *product["variants"]))
-    for user in tables["users"].values():
-        taken.update((user["user_id"], *user["payment_methods"]))
-    for order in tables["orders"].values():
-        taken.add(order["order_id"])
-        for parcel in order["fulfillments"]:
-            taken.update(parcel["tracking_id"])
-    return taken

@@ -19,8 +19,7 @@ from simia_gym.envs._tau2.calculator import evaluate
 from simia_gym.envs._tau2.calls import calling_problem, check_evaluable, check_hashable
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
-from simia_gym.envs.retail.orders import REASONS
-from simia_gym.envs.retail.payments import credit, entry, is_gift_card, net_paid
+from simia_gym.envs.retail.orders import REASONS, credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.rows import make_address
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
@@ -28,7 +27,7 @@ from simia_gym.state import Draft, State
 from simia_gym.types import Feedback, JsonObject, Row, ToolCall, Transition
 
 COMPAT = (None, "tau2")
-RENDER = "simia_gym.envs.retail.render"
+RENDER = "simia_gym.envs.retail.lookup"
 SHOW_ORDER: JsonObject = {"row": "/orders/{order_id}"}
 SHOW_USER: JsonObject = {"row": "/users/{user_id}"}
 
