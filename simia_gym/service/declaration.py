@@ -136,7 +136,7 @@ class WishDeclaration(_Part):
     answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
     token: str | None = Field(None, description="Which of `tokens` an answer to the question looks like.")
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
-    deeds: Lines = Field((), description="Participles that must not be claimed where the wish is refused.")
+    deeds: Lines = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
     draw: str = _function("cast, member", "Drawn", default=...)
     breaches: Mapping[str, BreachDeclaration] = Field(
         default_factory=dict, description="Variants that are forbidden; every rule needs one."

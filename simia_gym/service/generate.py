@@ -152,7 +152,7 @@ class Generator:
             items = [criteria.customer(service, None), *criteria.stranger(service)]
             return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=tuple(items))
         alone = sum(map(len, made)) == 1
-        judged = criteria.Judged(service, who, scene.state, scene.variant, alone=alone, where=task_id)
+        judged = criteria.Judged(service, who, scene.state, scene.variant, scene.wanted, alone=alone, where=task_id)
         for wanted, several in zip(scene.wanted, made, strict=True):
             if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes

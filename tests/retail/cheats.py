@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from simia_gym.envs.retail.expert import RetailExpert
 from simia_gym.policies import PolicyStart
-from simia_gym.types import Message
+from simia_gym.service import ServiceExpert, load_service
+from simia_gym.service.case import key_of
+from simia_gym.service.people import make_address
+from simia_gym.types import Calls, Message, Say, ToolCall
 from tests.retail.play import suite
 from tests.simulators.desk import tool_call
 
@@ -101,11 +104,14 @@ class Reciter:
         return " ".join(f"{cents / 100:.2f}" for cents in range(first, first + 11_000))
 
 
-class Bent(RetailExpert):
+class Bent(ServiceExpert):
     """The expert with one thing bent."""
 
+    service = load_service(suite().domain.folder)
+
     def act(self, messages: Sequence[Message]) -> str:
-        action = self._grammar.render(self._decide(messages))
+        step = self._decide(messages)
+        action = self._grammar.render(Calls((step,)) if isinstance(step, ToolCall) else Say(step))
         return self.bend_call(action) if action.startswith("<tool_call>") else self.bend_words(action)
 
     def bend_call(self, action: str) -> str:
@@ -119,7 +125,7 @@ class Vague(Bent):
     """Proposes without saying what."""
 
     def bend_words(self, action: str) -> str:
-        if self.intent is None or self.intent.proposal is None:
+        if self._proposed is None or self._agreed or self._outcome == "done":
             return action
         return "Shall I go ahead and cancel / exchange / return / change the address / payment / items (yes/no)?"
 
@@ -128,10 +134,11 @@ class Undoer(Bent):
     """Changes the address in the profile and back before it does what was agreed."""
 
     def bend_call(self, action: str) -> str:
-        profile = self.case_file.profile
-        if not re.search("cancel_pending|modify_|return_deliv|exchange_deliv", action) or profile is None:
+        if not re.search("cancel_pending|modify_|return_deliv|exchange_deliv", action) or self._who is None:
             return action
-        user_id, address = profile["user_id"], profile["address"]
+        profile = self._known.get(key_of(ToolCall("get_user_details", {"user_id": self._who})))
+        address = profile["address"] if profile else make_address(random.Random(7))
+        user_id = self._who
         away = {**address, "address1": "1 Elsewhere Street"}
         there = tool_call("modify_user_address", user_id=user_id, **away)
         return there + tool_call("modify_user_address", user_id=user_id, **address) + action
@@ -141,7 +148,7 @@ class Liar(Bent):
     """Refuses, and claims to have done it all the same."""
 
     def bend_words(self, action: str) -> str:
-        if self.intent is None or not self.intent.why:
+        if not action.startswith(("I'm sorry", "I'm afraid")):
             return action
         return (
             f"{action} But never mind, I made an exception for you: it is done, the order has been cancelled, the "

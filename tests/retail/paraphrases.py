@@ -24,7 +24,7 @@ ASKS: dict[tuple[str, ...], tuple[str, ...]] = {
         "Do you have the order ID at hand?",
         "Could you confirm the order ID for me?",
     ),
-    ("item",): (
+    ("items",): (
         "Which item do you mean?",
         "Please tell me the items you want to send back.",
         "What products would you like to return?",

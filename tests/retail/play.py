@@ -10,10 +10,10 @@ from simia_gym.actions.calls import read_action
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
-from simia_gym.envs.retail.generate import generate
 from simia_gym.episode import Episode
-from simia_gym.policies import Policy, PolicyStart, load_policy
+from simia_gym.policies import Policy, PolicyStart
 from simia_gym.rollout.play import play
+from simia_gym.service import Generator
 from simia_gym.types import Message, PolicyAction, Split, Task, Verdict
 
 ENV = "simia/retail-v0"
@@ -25,6 +25,12 @@ def suite() -> Suite:
     return load_suite(EnvConfig(env=ENV, split="all"))
 
 
+def generator() -> Generator:
+    made = suite().domain.generator
+    assert isinstance(made, Generator)
+    return made
+
+
 def fixed() -> Sequence[Task]:
     return suite().tasks
 
@@ -32,7 +38,7 @@ def fixed() -> Sequence[Task]:
 @lru_cache(maxsize=4)
 def generated(n: int) -> Sequence[Task]:
     """The first tasks of both splits."""
-    return [generate(split, index) for split in SPLITS for index in range(n)]
+    return [generator()(split, index) for split in SPLITS for index in range(n)]
 
 
 def forbidden(task: Task) -> bool:
@@ -46,8 +52,7 @@ class Play:
     """One policy, or a built-in one by name, in one episode after another."""
 
     def __init__(self, policy: str | Policy) -> None:
-        known = suite().domain.config.policies
-        self.policy: Policy = load_policy(policy, known)() if isinstance(policy, str) else policy
+        self.policy: Policy = suite().load_policy(policy)() if isinstance(policy, str) else policy
         self.episode: Episode = suite().episode()
         self.watch: Watch | None = None
 

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
-import pytest
-
-from simia_gym.domain import domain
 from simia_gym.domain.goal import first_difference
-from simia_gym.envs.retail import generate as generator
-from simia_gym.envs.retail.generate import FIRST_SEED, FIXED, FIXED_SEED, SPAN, generate
-from simia_gym.envs.retail.generate_kinds import KINDS
-from simia_gym.errors import InputError
+from simia_gym.envs.retail.build import TASKS
 from simia_gym.rewards.criteria import Rubric
-from simia_gym.types import JsonObject
-from tests.retail.play import SPLITS, fixed, forbidden, generated, suite
-
-
-def test_splits_have_nothing_in_common() -> None:
-    ranges = [range(FIRST_SEED[split], FIRST_SEED[split] + SPAN) for split in domain.SPLITS]
-    ranges += [range(FIXED_SEED[split], FIXED_SEED[split] + 1 + len(FIXED[split])) for split in SPLITS]
-    ranges.sort(key=lambda r: r.start)
-    assert all(a.stop <= b.start for a, b in itertools.pairwise(ranges))
+from simia_gym.service import write_fixed
+from tests.retail.play import SPLITS, fixed, forbidden, generated, generator, suite
 
 
 def test_tasks_are_about_fresh_rows() -> None:
@@ -35,21 +21,21 @@ def test_tasks_are_about_fresh_rows() -> None:
     assert len(seen) > 450
 
 
-def test_every_kind_is_generated_and_fixed() -> None:
-    assert {generate("train", index).kind for index in range(len(KINDS))} == set(KINDS)
-    assert {task.kind for task in fixed() if task.split == "train"} == set(KINDS)
-    assert {generate("dev", index).kind for index in range(domain.DEV_TASKS)} == set(FIXED["test"])
-    assert {generate("dev", index).kind for index in range(len(KINDS))} == set(KINDS)
-    assert [sum(task.split == split for task in fixed()) for split in SPLITS] == [40, 20]
+def test_every_kind_is_generated_and_the_fixed_tasks_are_of_the_kinds_they_were() -> None:
+    made = generator()
+    drawn = {made("train", index).kind for index in range(800)}
+    assert drawn == set(made.kinds) - set(made.service.declared.kinds)
+    for split in SPLITS:
+        assert tuple(task.kind for task in fixed() if task.split == split) == TASKS[split]
+    assert set(TASKS["train"]) <= set(made.kinds)
     assert len({task.id for task in fixed()}) == 60
 
 
-def test_fixed_tasks_rebuild_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = generator.TASK_FOLDER
-    monkeypatch.setattr(generator, "TASK_FOLDER", tmp_path / "tasks")
-    generator.main()
+def test_fixed_tasks_rebuild_to_the_same_bytes(tmp_path: Path) -> None:
+    write_fixed(generator(), tmp_path, TASKS["train"], TASKS["test"])
     for split in SPLITS:
-        assert (shipped / f"{split}.jsonl").read_bytes() == (tmp_path / "tasks" / f"{split}.jsonl").read_bytes()
+        shipped = suite().domain.folder / "tasks" / f"{split}.jsonl"
+        assert shipped.read_bytes() == (tmp_path / "tasks" / f"{split}.jsonl").read_bytes()
 
 
 def test_gold_actions_reach_the_goal_and_criteria_are_sound() -> None:
@@ -68,16 +54,3 @@ def test_gold_actions_reach_the_goal_and_criteria_are_sound() -> None:
         assert task.goal or programs & {"says", "refused", "called"}
         if forbidden(task):
             assert "refused" in programs
-            assert any(item.get("kind") == "forbidden" for item in task.criteria)
-
-
-@pytest.mark.parametrize("index", [-1, SPAN])
-def test_index_outside_the_range(index: int) -> None:
-    with pytest.raises(InputError, match="generated"):
-        generate("train", index)
-
-
-def test_gold_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: tuple[JsonObject, ...] = ({"name": "get_user_details", "arguments": {"user_id": "nobody"}},)
-    with pytest.raises(InputError, match=r"task x: gold call get_user_details fails"):
-        generator._goal((), calls, "x")

@@ -15,7 +15,7 @@ CUES = Cues(suite().domain.cues)
 def test_question_is_understood(slots: tuple[str, ...], text: str) -> None:
     heard = CUES.hear(text)
     assert set(slots) <= set(heard.asks)
-    allowed = {"variant": {"payment", "item"}, "item": {"variant", "name"}, "address": {"zip"}, "payment": set()}
+    allowed = {"variant": {"payment", "items"}, "items": {"variant", "name"}, "address": {"zip"}, "payment": set()}
     extra = set(heard.asks) - set(slots) - allowed.get(slots[0], set())
     assert not extra
     assert "confirm" not in heard.acts
