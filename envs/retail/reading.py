@@ -201,7 +201,7 @@ def account_named(key: str) -> str:
 
 def address_expected(case: Case, value: Mapping[str, str]) -> list[JsonObject]:
     """What a proposal may say about the new address."""
-    old = order(case)["address"] if case.knows("order") else profile(case)["address"]
+    old = order(case)["address"] if "order" in case.known else profile(case)["address"]
     right = [value["zip"], value["address1"].lower()]
     return [{"any": right, "avoid": [old["zip"], old["address1"].lower()]}]
 

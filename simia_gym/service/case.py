@@ -92,10 +92,6 @@ class Case:
             self.reads.append(seen)
         return result
 
-    def knows(self, name: str) -> bool:
-        """Whether a slot is known."""
-        return name in self._slots
-
     def slot(self, name: str) -> Any:
         """What the customer wants.
 

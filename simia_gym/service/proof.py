@@ -58,7 +58,7 @@ def _unread(
             reader = service.reader(scene.state)
             rng = random.Random(number)
             case = Case(scene.member.key, reader, dict(slots))
-            spoken = {slot: service.spoken(slot, slots[slot], case, rng) for slot in wish.slots}
+            spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
             for at, line in enumerate(wish.say):
                 told = {slot: slots[slot] for slot in wish.slots if f"{{{slot}}}" in line}
                 for before in ("", *service.declared.greetings, *OTHER_LINES):

@@ -89,6 +89,7 @@ OWN = {
             "tells others' addresses": (lambda: shop.Leaker("address"), of_others),
             "tells others' cards": (lambda: shop.Leaker("payment"), of_others),
         },
+        unheard=("summary",),
         asks=shop_words.ASKS,
         silent=shop_words.SILENT,
     ),

