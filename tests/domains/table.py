@@ -90,6 +90,7 @@ OWN = {
             "tells others' cards": (lambda: shop.Leaker("payment"), of_others),
         },
         unheard=("summary",),
+        bare=False,
         asks=shop_words.ASKS,
         silent=shop_words.SILENT,
     ),
