@@ -30,7 +30,6 @@ from simia_gym.env import transcript_text
 from simia_gym.errors import Fault
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.oracle import serve_in_thread
-from simia_gym.policies import load_policy
 from simia_gym.rewards import report as explain
 from simia_gym.rollout.play import play
 
@@ -117,7 +116,7 @@ def transcript(env_id: str, task_id: str, policy_name: str, width: int = 400) ->
     """Play one episode and write it as the pages show it, with long observations cut."""
     suite = load_suite(EnvConfig(env_id, split="all"))
     episode = suite.episode()
-    policy = load_policy(policy_name, suite.domain.config.policies)()
+    policy = suite.load_policy(policy_name)()
     asyncio.run(play(episode, suite.task(task_id), seed=0, policy=policy))
     assert episode.verdict is not None
     lines = [
@@ -156,7 +155,7 @@ def prompt(env_id: str, task_id: str, tool: str) -> str:
     model = Listening()
     config = EnvConfig(env_id, split="all", simulator="hybrid", routes={tool: "llm"}, model="m")
     suite = load_suite(config, Resources(models={"simulator": model}))
-    policy = load_policy("expert", suite.domain.config.policies)()
+    policy = suite.load_policy("expert")()
     asyncio.run(play(suite.episode(), suite.task(task_id), seed=0, policy=policy))
     shown = []
     for message in model.messages:

@@ -22,7 +22,6 @@ from simia_gym.cli.doctor import VARIABLES
 from simia_gym.common.dotted_names import load_object
 from simia_gym.oracle import serve_in_thread
 from simia_gym.oracle.options import OracleOptions
-from simia_gym.policies import load_policy
 from simia_gym.record.records import read_records
 from simia_gym.rollout.play import play
 
@@ -84,7 +83,7 @@ def events(env: str, policy: str, address: str | None = None, tasks: int = 2, **
     found: list[Any] = []
     for task in suite.tasks[:tasks]:
         episode = suite.episode()
-        player = load_policy(policy, suite.domain.config.policies)()
+        player = suite.load_policy(policy)()
         asyncio.run(play(episode, task, seed=0, policy=player))
         found += episode.ledger.events
     return found

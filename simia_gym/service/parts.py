@@ -6,10 +6,9 @@ from functools import cached_property
 from pathlib import Path
 
 from simia_gym.service import criteria
-from simia_gym.service.expert import Pushover, ServiceExpert
+from simia_gym.service.expert import Pushover, ServiceExpert, Thinker
 from simia_gym.service.generate import Generator
 from simia_gym.service.service import Service, load_service
-from simia_gym.service.thinker import Thinker
 from simia_gym.types import JsonObject
 
 
