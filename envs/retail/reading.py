@@ -206,6 +206,13 @@ def address_expected(case: Case, value: Mapping[str, str]) -> list[JsonObject]:
     return [{"any": right, "avoid": [old["zip"], old["address1"].lower()]}]
 
 
+def reason_expected(case: Case, value: str) -> list[JsonObject]:
+    """A proposal names the customer's reason; who has none that counts is content with one that does."""
+    forms = {"no longer needed": ["no longer needed", "no longer need"], "ordered by mistake": ["mistake"]}
+    wrong = [form for reason, others in forms.items() if reason != value for form in others]
+    return [{"any": forms[value], "avoid": wrong}] if value in forms else []
+
+
 def product_named(text: str, case: Case) -> str | None:
     """The product that a text names."""
     names = names_in(text, case.read("list_all_product_types") or {})
