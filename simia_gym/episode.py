@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.json_encoding import as_text
@@ -242,8 +242,6 @@ class Episode:
         except Exception as error:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
         if isinstance(answer, Transition):
-            if not answer.observation.isascii() and (text := as_text(answer.observation)) != answer.observation:
-                answer = replace(answer, observation=text)
             if answer.state is not None:
                 self.state = answer.state
             elif answer.ops or answer.reveals:
@@ -253,6 +251,8 @@ class Episode:
                 except PatchError as error:
                     role = "user" if answer.speaker == "user" else "simulator"
                     raise Fault("bad_patch", str(error), role=role) from error
+            if not answer.observation.isascii():
+                return cast(T, replace(answer, observation=as_text(answer.observation)))
         return answer
 
     async def close(self) -> None:
