@@ -131,7 +131,7 @@ class Played:
     @property
     def records(self) -> list[Record]:
         """The records of the episodes; each is proven by being played again."""
-        paths = [*(self.run / "rollouts").iterdir()]
+        paths = [*(self.run / "rollouts").glob("*.jsonl")]
         proofs = [proof for path in paths for proof in replay_file(path)]
         assert all(proof.proven for proof in proofs), proofs
         found = [record for path in paths for record in read_records(path)]

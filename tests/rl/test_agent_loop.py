@@ -97,7 +97,7 @@ def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinki
         "expert": expert,
     }
     played = play_rows(tmp_path, [suite_of(RETAIL)], rows=2, **given)
-    words, domain = tokenizer(FORGETFUL), suite_of(RETAIL).domain
+    words = tokenizer(FORGETFUL)
     for number in range(2):
         prompts = [ids for ids in played.engine.read if ids[: len(played.prompt(number))] == played.prompt(number)]
         whole = [*played.prompt(number), *played.response(number)]
@@ -108,7 +108,7 @@ def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinki
         assert [[*chain(*said)] for said in played.engine.said.values()].count(played.own(number)) == 1
         assert ("</think>" in words.decode(played.own(number))) is (expert == "thinker")
         record = next(one for one in played.records if one.task == played.rows[number].task.id)
-        row = encode(words, conversation(record.events, domain, "compact"), thinking)
+        row = encode(words, conversation(record.events, record.content("system")), thinking)
         assert row.input_ids == whole
         assert [int(label != IGNORED) for label in row.labels] == [0] * len(played.prompt(number)) + played.mask(number)
 

@@ -117,14 +117,14 @@ def test_a_share_that_does_not_grow_ends_in_a_fault_and_one_that_grows_does_not(
             replies.append(reply)
             limit += 1
             reply = worker.exchange([], Amounts(limit, None, None))
-        assert record_from_json(decode(reply.finished[0].line), "line").valid
+        assert record_from_json(decode(reply.finished[0].line), "line", reply.finished[0].blobs).valid
         assert (reply.spent.calls or 0) <= limit
         assert sum(one.usage["simulator"].calls for one in [*replies, reply] if one.usage) == reply.spent.calls
         more = Amounts((reply.spent.calls or 0) + 1, None, None)
         reply = worker.exchange([EpisodeSlot(1, 0)], more)
         while not reply.finished:
             reply = worker.exchange([], more)
-        record = record_from_json(decode(reply.finished[0].line), "line")
+        record = record_from_json(decode(reply.finished[0].line), "line", reply.finished[0].blobs)
         assert (record.fault or {})["kind"] == "budget"
 
 
