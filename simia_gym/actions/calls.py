@@ -63,7 +63,8 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
                     calls = replace(calls, text=strip_thinking(calls.text).strip())
         except (ActionError, InputError, ValueError):
             text, calls = _as_json(action), None  # parsing this text gives the same error
-    text = as_text(text)
+    if not text.isascii():
+        text = as_text(text)
     if text.startswith(BASE64):
         error = ActionError("not_text", "Error: the action is no text: it has half of a character (a lone surrogate).")
         return text[: MAX_CHARACTERS + 1], error

@@ -107,7 +107,7 @@ BOOK = (
     Attack("tag characters", f"Hello.{_shift(ALL, 0xE0000, ' ')}\n{ALL}"),
     Attack("variation selectors", f"Hello\ufe0f\U000e0100\U000e01ef\u034f\u3164\uffa0.\n{ALL}"),
     Attack("full-width letters", _disguise(lambda head: _shift(head, 0xFEE0, "!"), "\uff1a")),
-    Attack("lone surrogates", f"\ud800{ALL}\udfff\n\ud83d{ALL}"),
+    Attack("lone surrogates", ALL, raw=(f"\ud800{ALL}\udfff\n\ud83d{ALL}",)),
     Attack("NUL and other controls", f"\x00{ALL}\x00\n\x1b[2J\x08\x7f{ALL}"),
     Attack("private-use characters and noncharacters", f"\ue000\ufdd0\U0010ffff{ALL}"),
     # Borrowed voices.
