@@ -44,13 +44,13 @@ def test_a_task_is_chosen_by_its_id(records: list[Record], simia: Simia) -> None
 
 
 def test_faults_and_refused_actions_stand_in_it(simia: Simia) -> None:
-    Path("bad.py").write_text(
+    Path("broken.py").write_text(
         "class Bad:\n"
         "    def act(self, messages):\n"
         "        if len(messages) > 2:\n            raise ValueError('it broke')\n"
         "        return '<tool_call>{'\n"
     )
-    assert simia("rollout", "retail", "--episodes", 1, "--policy", "bad.py:Bad", "--out", "r.jsonl").code == 1
+    assert simia("rollout", "retail", "--episodes", 1, "--policy", "broken.py:Bad", "--out", "r.jsonl").code == 1
     out = simia("show", "r.jsonl").out
     assert "<tool_call>{" in out
     assert "policy fault (bug): ValueError: it broke" in " ".join(out.split())
