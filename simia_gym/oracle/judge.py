@@ -67,7 +67,7 @@ def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
         read: Any = load_object(_READ_CRITERION)
         check = {key: value for key, value in facts.items() if not key.startswith("_")}
         try:
-            return read({"id": "hint", "kind": "goal", "check": check}, folder=known.domain.folder, where="facts").check
+            return read({"id": "hint", "kind": "goal", "check": check}, known.domain.folder, lambda _: "facts").check
         except InputError as error:
             raise Refused(f"the facts name no program: {error}") from error
     rubric = getattr(known.reward, "rubric", None)

@@ -72,12 +72,13 @@ class Generator:
         name: The domain's name, with which the ids of tasks begin.
 
     Attributes:
+        base: The initial state that all tasks share.
         kinds: Every kind of task, with the wishes and variants (``""`` for none) of which one is drawn.
     """
 
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
-        self._base = State.from_tables(service.tables)
+        self.base = State.from_tables(service.tables)
         self._texts = frozenset(_texts(service.tables))
         wishes = service.declared.wishes
         self._granted = tuple(
@@ -257,7 +258,7 @@ class Generator:
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast, add=False) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
-        return Scene(member, details, wanted, variant, setup, self._base.apply(setup))
+        return Scene(member, details, wanted, variant, setup, self.base.apply(setup))
 
     def _place(self, plan: _Plan) -> tuple[str, ...]:
         """The keys in the declaration of what is drawn."""
@@ -295,7 +296,7 @@ class Generator:
             return
         slot = rng.choice(slots)
         if service.slots[slot].choice or service.slots[slot].options:
-            state = self._base.apply(copy.deepcopy(cast.setup()))
+            state = self.base.apply(copy.deepcopy(cast.setup()))
             options = service.options(slot, Case(member.key, service.reader(state), dict(wanted.drawn.slots)))
             values: Iterable[Any] = ([one] for one in options) if service.slots[slot].many else options
         else:

@@ -106,7 +106,7 @@ class Service:
             if spec is None or not call.arguments.keys() <= spec.parameters["properties"].keys():
                 what = f"no tool takes {call.name}({', '.join(call.arguments)})"
                 fix = "Read with a tool, and give it arguments that it has."
-                raise InputError(what, where=str(self.path.parent / self.declared.module), fix=fix)
+                raise InputError(what, where=f"{self.path.parent}/{', '.join(self.declared.module)}", fix=fix)
             answer = self.world.call(state, call)
             return None if answer.outcome != "ok" else decoded(answer.observation)
 

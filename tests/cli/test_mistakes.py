@@ -47,7 +47,7 @@ with: {card: card} | with: {card: crad} | - | Did you mean 'card'?
 member_id: {table: members} | member_id: {table: member} | - | there is no table 'member'
 member_id: {table: members} | memberid: {table: members} | - | no tool has an argument 'memberid'
 I will renew {loan} by | I will renew {laon} by | - | nothing fills {laon}
-hear: '\bborrow\b' | hear: '\bborrow(\b' | - | no regular expression
+hear: '\bborrow\b| | hear: '\bborrow(\b| | - | no regular expression
 deeds: [lent] | deeds: [lent | service.yaml: draw: draw_lend | not valid YAML
 deeds: [lent] | propose: x | - | occurs twice
 propose: I will renew | propose: Yes: I will renew | - | not valid YAML

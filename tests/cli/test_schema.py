@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from simia_gym import env_ids
+from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 
 from .conftest import Simia
@@ -35,6 +36,7 @@ def test_files_of_every_domain_fit(file: str, simia: Simia) -> None:
     validator = jsonschema_rs.validator_for(json.loads(simia("schema", file).out))
     folders = (Path("tools"), Path("service"), *map(domain_path, env_ids()))
     found = [part for folder in folders for part in parts(folder, file)]
+    found += [json.loads(json.dumps(load_domain(domain_path("simia/retail-v0")).cues))] if file == "user.yaml" else []
     assert found
     assert [error.message for part in found for error in validator.iter_errors(part)] == []
 

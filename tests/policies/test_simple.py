@@ -114,7 +114,7 @@ def test_the_domains_own(tmp_path: Path) -> None:
     own = {"expert": "agents.py:Expert", "null": "agents.py:Expert", "lost": "agents.py:Lost"}
     for name in ("expert", "null"):
         assert act(load_policy(name, own, folder=tmp_path)(), TALK) == "expert"
-    with pytest.raises(InputError, match=r"policy 'lost': .*has no 'Lost'"):
+    with pytest.raises(InputError, match=r"policies\.lost: .*has no 'Lost'"):
         load_policy("lost", own, folder=tmp_path)
 
 

@@ -376,6 +376,7 @@ async def test_nothing_to_judge_costs_nothing(domain: Domain) -> None:
 
 async def test_a_domains_own_instructions(domain: Domain, tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
+    (tmp_path / "domain.yaml").touch()
     (tmp_path / "prompts" / "judge.md").write_text("Judge like an umpire.\n{{policy}}", encoding="utf-8")
     _, (asked,) = await judged(replace(domain, folder=tmp_path, policy="P {{x}}"), GOAL, says("unsure"))
     assert asked.contents[0].startswith("Judge like an umpire.\nP {{x}}\n\n<<data:domain ")

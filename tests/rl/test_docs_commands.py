@@ -20,6 +20,8 @@ def test_commands_exist_with_all_their_options(page: Path) -> None:
         if block.language != "bash":
             continue
         for words in commands(block.code):
+            if any("$" in word for word in words):  # a loop of the shell
+                continue
             try:
                 read_command(words)
             except (Exception, SystemExit) as error:

@@ -195,6 +195,7 @@ def test_it_is_not_made_from_cues() -> None:
 
 async def test_a_domains_own_instructions(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
+    (tmp_path / "domain.yaml").touch()
     (tmp_path / "prompts" / "user.md").write_text("Be a pirate, in {{most}} characters.", encoding="utf-8")
     async with serving(lambda asked: says()) as server:
         await Talk(server.model("user"), replace(DOMAIN, folder=tmp_path)).begin()

@@ -15,12 +15,16 @@ from simia_gym.types import JsonObject, Step
 from simia_gym.users.llm import LLMUser
 
 from ..model_server import Asked, serving
-from ..retail.play import fixed, strings, suite
+from ..retail.play import generator, strings, suite
 from ..simulators.desk import tool_call
 
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
 DOMAIN = suite().domain
-TASK = next(task for task in fixed() if task.kind == "cancel" and task.user and "email" in task.user["facts"])
+TASK = next(
+    task
+    for task in (generator().make(f"cancel{seed}", "train", seed, "cancel") for seed in range(1, 99))
+    if task.user and "email" in task.user["facts"] and len(task.user["requests"]) == 1 and task.gold
+)
 """A customer who knows an e-mail address and wants an order cancelled."""
 
 
