@@ -254,7 +254,7 @@ def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytes
     (expected,) = found
     assert str(expected) in result.err
     for role, spent in result.json["models"].items():
-        near(expected.calls[role], spent["calls"], 1.25)
+        near(expected.calls[role], spent["calls"], 1.5 if "random" in words else 1.25)
         near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5)
         # Nobody knows beforehand how much a judge writes; an oracle writes little.
         near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 if role == "simulator" else 3)
