@@ -128,8 +128,8 @@ class Judged:
             request["told"] = [list(verdict.texts)]
         function = wish.criteria
         if isinstance(verdict, Refusal):
-            breach = isinstance(self._variant, BreachDeclaration) and self._number == 1
-            function = self._variant.criteria if breach else None
+            breach = self._variant if self._number == 1 else None
+            function = breach.criteria if isinstance(breach, BreachDeclaration) else None
         if function is not None:
             more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
             merge(self.items, more, self._suffix)

@@ -82,11 +82,10 @@ class Service:
             InputError: There is none of this name.
         """
         if name not in self._functions:
-            place = {"folder": self.path.parent, "where": where or str(self.path)}
-            specs = [f"{module}:{name}" for module in self.declared.module]
-            known = [load_object(f"{module}:__dict__", **place) for module in self.declared.module]
-            at = next((at for at, names in enumerate(known) if name in names), -1)
-            self._functions[name] = load_object(specs[at], **place)
+            folder, place, modules = self.path.parent, where or str(self.path), self.declared.module
+            spaces: list[Any] = [load_object(f"{one}:__dict__", folder=folder, where=place) for one in modules]
+            module = next((one for one, known in zip(modules, spaces, strict=True) if name in known), modules[-1])
+            self._functions[name] = load_object(f"{module}:{name}", folder=folder, where=place)
         return self._functions[name]
 
     def replace(self, name: str, function: Any) -> None:

@@ -253,11 +253,12 @@ def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytes
     result = run("--simulator", *words.split(), "--episodes", 16, env=env)
     (expected,) = found
     assert str(expected) in result.err
+    more = 1.2 if "random" in words else 1.0  # what chance does says little about what it does next
     for role, spent in result.json["models"].items():
-        near(expected.calls[role], spent["calls"], 1.5 if "random" in words else 1.25)
-        near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5)
+        near(expected.calls[role], spent["calls"], 1.25 * more)
+        near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5 * more)
         # Nobody knows beforehand how much a judge writes; an oracle writes little.
-        near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 if role == "simulator" else 3)
+        near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 * more if role == "simulator" else 3)
 
 
 @pytest.mark.parametrize(
