@@ -19,6 +19,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import pytest
+import yaml
 
 from ..work import wait_until
 from .libraries import need
@@ -32,6 +33,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.app import run as main
 from simia_gym.common.event_loop import run_sync
+from simia_gym.domain.loading import load_domain
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.run import checkpoints
@@ -71,11 +73,11 @@ def letters(tmp_path: Path, checkout: Path) -> Path:
     """Retail with a reward that a policy without any skill gets now and then."""
     folder = tmp_path / "letters"
     shutil.copytree(checkout / "envs" / "retail", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    rubric = folder / "rubric.yaml"
-    rubric.write_text(rubric.read_text(encoding="utf-8") + LETTER, encoding="utf-8")
+    items = [dict(item) for item in load_domain(folder).rubric]
+    (folder / "rubric.yaml").write_text(yaml.safe_dump(items) + LETTER, encoding="utf-8")
     domain = folder / "domain.yaml"
     text = domain.read_text(encoding="utf-8")
-    domain.write_text(f"{text}\nreward_options: {{value: weighted}}\n", encoding="utf-8")
+    domain.write_text(f"{text}\nrubric: rubric.yaml\nreward_options: {{value: weighted}}\n", encoding="utf-8")
     return folder
 
 

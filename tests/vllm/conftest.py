@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     """The server; where its environment is named and does not work, that is an error and no reason to skip."""
-    names = ("policy.md", "tools.json", "user.yaml", "rubric.yaml", "state.schema.json", "selftests.jsonl")
+    names = ("policy.md", "tools.json", "service.yaml", "rubric.yaml", "state.schema.json", "selftests.jsonl")
     texts = [path for name in names for path in sorted(ENVS.glob(f"*/{name}"))]
     with serving(os.environ[PYTHON], tmp_path_factory.mktemp("vllm"), texts) as running:
         yield running
