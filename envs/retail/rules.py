@@ -44,12 +44,13 @@ def original(case: Case) -> str:
 
 
 def items(case: Case) -> list[Row]:
-    """The lines of the order that the wish is about."""
-    wanted = list(case.slot("items"))
+    """The lines of the order that the wish is about, in the order in which the customer names them."""
+    lines = list(order(case)["items"])
     found = []
-    for line in order(case)["items"]:
-        if line["item_id"] in wanted:
-            wanted.remove(line["item_id"])
+    for item_id in case.slot("items"):
+        line = next((line for line in lines if line["item_id"] == item_id), None)
+        if line is not None:
+            lines.remove(line)
             found.append(line)
     return found
 
