@@ -32,7 +32,6 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_inline
 from simia_gym.episode import Episode
-from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play as play_policy
 from simia_gym.state import State
 from simia_gym.types import Task
@@ -42,7 +41,7 @@ Script = tuple[Task, int, list[str]]
 
 def expert_scripts(suite: Suite, tasks: Sequence[Task]) -> list[Script]:
     """Let the expert play, and return its actions."""
-    make = load_policy("expert", suite.domain.config.policies)
+    make = suite.load_policy("expert")
     scripts: list[Script] = []
     for number, task in enumerate(tasks):
         episode = suite.episode()

@@ -6,10 +6,11 @@ the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares
 the interval means that the words give nothing away. Names, ids and the other wishes are masked.
 
     python benchmarks/verdict_leak.py [--domain FOLDER | --env simia/retail-v0] [--tasks 8000] [--apart KIND ...]
-                                      [--out FILE]
+                                      [--facts SLOT ...] [--out FILE]
 
-Kinds that are named by ``--apart`` are left out of a second figure. If a breach needs a certain way of speaking, such
-as an id for a thing that is not the customer's, its kind is one of these.
+What customers choose is left as it is, unless ``--facts`` names the slot: a value that the rules look at, such as the
+account for a refund, is a fact of the wish. Kinds that are named by ``--apart`` are left out of a second figure. If a
+breach needs a certain way of speaking, such as an id for a thing that is not the customer's, its kind is one of these.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ def service_of(suite: Suite) -> Service:
     return expert.service
 
 
-def listen(suite: Suite, service: Service, make: Callable[[], Policy], tasks: Sequence[Task]) -> list[Talk]:
+def listen(
+    suite: Suite, service: Service, make: Callable[[], Policy], tasks: Sequence[Task], facts: Collection[str] = ()
+) -> list[Talk]:
     """Let an agent talk to the customer of each task."""
 
     async def run() -> list[Talk]:
@@ -99,22 +102,20 @@ def listen(suite: Suite, service: Service, make: Callable[[], Policy], tasks: Se
         for seed, task in enumerate(tasks):
             episode = suite.episode()
             await play(episode, task, seed=seed, policy=make(), env=suite.config.env)
-            talks.append(
-                _talk(service, task, [event for event in episode.ledger.events if event.get("speaker") == "user"])
-            )
+            talks.append(_talk(service, task, [e for e in episode.ledger.events if e.get("speaker") == "user"], facts))
         return talks
 
     return asyncio.run(run())
 
 
-def _talk(service: Service, task: Task, events: Sequence[Any]) -> Talk:
+def _talk(service: Service, task: Task, events: Sequence[Any], facts: Collection[str]) -> Talk:
     requests = (task.user or {})["requests"]
     first = requests[0]["id"]
     said: list[str] = []
     words: Counter[str] = Counter()
     for event in events:
         meta = event.get("meta") or {}
-        text = _masked(service, task, event.get("observation") or event.get("text") or "")
+        text = _masked(service, task, event.get("observation") or event.get("text") or "", facts)
         said += ["<turn>", *re.findall(r"<[\w ]+>|\w+", text)]
         words.update(f"act {act}" for act in meta.get("acts", ()))
         if meta.get("request", first) not in (first, f"{first}_otherwise"):
@@ -125,7 +126,7 @@ def _talk(service: Service, task: Task, events: Sequence[Any]) -> Talk:
     return Talk(first, bool(ids & {"refused", "refused_1", "handed_over"}), task.kind, marked)
 
 
-def _masked(service: Service, task: Task, text: str) -> str:
+def _masked(service: Service, task: Task, text: str, facts: Collection[str]) -> str:
     masks: dict[str, str] = {}
     user = task.user or {}
     requests = user["requests"]
@@ -133,7 +134,7 @@ def _masked(service: Service, task: Task, text: str) -> str:
     slots = [user["facts"], *(part["slots"] for part in (*requests, *changes) if "slots" in part)]
     for name, answer in (item for several in slots for item in several.items()):
         declared = service.slots.get(name)
-        if declared is None or not (declared.choice or declared.options):
+        if declared is None or name in facts or not (declared.choice or declared.options):
             masks |= dict.fromkeys(answer["values"], f"<{name}>")
     for request in requests:
         if not request.get("otherwise"):
@@ -189,20 +190,20 @@ def _within(group: NDArray[Any], labels: Numbers, scores: Numbers, chosen: NDArr
     return won / pairs if pairs else 0.5
 
 
-def measure(config: EnvConfig, count: int, apart: Collection[str] = ()) -> dict[str, Any]:
+def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: Collection[str] = ()) -> dict[str, Any]:
     """The figures of every agent, with all kinds, and without those apart."""
     suite = load_suite(config)
     service = service_of(suite)
     tasks = [suite.domain.generator("train", index) for index in range(count)] if suite.domain.generator else []
     found: dict[str, Any] = {}
     for name, make in agents(service).items():
-        talks = listen(suite, service, make, tasks)
+        talks = listen(suite, service, make, tasks, facts)
         if make is not RefuserPolicy and make is not Delayer:  # its lookup tells it who cannot be found
             talks = [talk for talk in talks if talk.kind != service.declared.stranger_kind]
         found[name] = auc(talks)
         if apart:
             found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])
-    return {"domain": suite.domain.name, "apart": sorted(apart), "agents": found}
+    return {"domain": suite.domain.name, "apart": sorted(apart), "facts": sorted(facts), "agents": found}
 
 
 def main() -> None:
@@ -211,9 +212,12 @@ def main() -> None:
     parser.add_argument("--domain")
     parser.add_argument("--tasks", type=int, default=8000)
     parser.add_argument("--apart", nargs="*", default=[])
+    parser.add_argument("--facts", nargs="*", default=[])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    result = measure(EnvConfig(env=given.env, domain=given.domain, split="train"), given.tasks, given.apart)
+    result = measure(
+        EnvConfig(env=given.env, domain=given.domain, split="train"), given.tasks, given.apart, given.facts
+    )
     text = json.dumps(result, indent=2) + "\n"
     print(text, end="")
     if given.out is not None:

@@ -9,7 +9,6 @@ from simia_gym.envs.retail.orders import REASONS, total
 from simia_gym.envs.retail.rules import (
     difference,
     items,
-    method,
     method_text,
     options_text,
     order,
@@ -33,11 +32,12 @@ def _dollars(amount: float) -> str:
     return f"${amount:.2f}"
 
 
-def _refund_to(row: Row | None, prefix: str = "") -> JsonObject:
+def _refund_to(case: Case, key: str) -> JsonObject:
     """A payment method in words, and how long a refund to it takes."""
+    row = profile(case)["payment_methods"].get(key)
     at_once = row is not None and row["source"] == "gift_card"
     when = "at once" if at_once else "within 5 to 7 business days"
-    return {f"{prefix}method": "account" if row is None else method_text(row), f"{prefix}when": when}
+    return {"method": f"account {key}" if row is None else method_text(row), "when": when}
 
 
 def _paid(case: Case) -> float:
@@ -47,9 +47,8 @@ def _paid(case: Case) -> float:
 def of_cancellation(case: Case) -> JsonObject:
     """The reason as the shop writes it, and the refund; a reason that does not count becomes one that does."""
     reason = case.slot("reason")
-    paid_with = profile(case)["payment_methods"].get(original(case))
     accepted = reason if reason in REASONS else REASONS[0]
-    return {"accepted": accepted, "amount": _dollars(_paid(case)), **_refund_to(paid_with)}
+    return {"accepted": accepted, "amount": _dollars(_paid(case)), **_refund_to(case, original(case))}
 
 
 def of_address(case: Case) -> JsonObject:
@@ -60,8 +59,7 @@ def of_address(case: Case) -> JsonObject:
 
 def of_payment(case: Case) -> JsonObject:
     """What is paid, and what is paid back."""
-    before = _refund_to(profile(case)["payment_methods"].get(original(case)))
-    after = _refund_to(method(case))
+    before, after = _refund_to(case, original(case)), _refund_to(case, case.slot("payment"))
     return {"amount": _dollars(_paid(case)), "method": after["method"], "old": before["method"], "when": before["when"]}
 
 
@@ -81,7 +79,7 @@ def of_swap(case: Case) -> JsonObject:
         "new_item_ids": new_ids,
         "what": " and ".join(parts),
         "money": f"The price difference of {money}",
-        **_refund_to(method(case)),
+        **_refund_to(case, case.slot("payment")),
     }
 
 
@@ -91,7 +89,7 @@ def of_return(case: Case) -> JsonObject:
     listed = [f"the {line['name']} (item {line['item_id']}, {_dollars(line['price'])})" for line in lines]
     note = " (the original payment method)" if case.slot("payment") == original(case) else ""
     amount = _dollars(total([line["price"] for line in lines]))
-    return {"what": " and ".join(listed), "amount": amount, "note": note, **_refund_to(method(case))}
+    return {"what": " and ".join(listed), "amount": amount, "note": note, **_refund_to(case, case.slot("payment"))}
 
 
 def _money(amount: float) -> JsonObject:
