@@ -177,7 +177,7 @@ def kept_secret(case: Case, drawn: Drawn) -> list[JsonObject]:
     name, address = friend["name"], row["address"]
     found = [
         f"{name['first_name']} {name['last_name']}", friend["user_id"], friend["email"],
-        address["address1"], address["zip"], address["city"], *_payments(friend),
+        address["address1"], address["zip"], *_payments(friend),
         *(number for parcel in row["fulfillments"] for number in parcel["tracking_id"]),
         *(line["item_id"] for line in row["items"]),
         *(line["name"] for line in row["items"][1:]),

@@ -7,7 +7,7 @@ from typing import Any
 
 from simia_gym.service.case import Case, Read
 from simia_gym.service.cast import Drawn
-from simia_gym.service.decide import Answer, Grant, Refusal, Verdict, decide, objector
+from simia_gym.service.decide import Answer, Grant, Refusal, Verdict, decide
 from simia_gym.service.declaration import BreachDeclaration, Variant, WishDeclaration
 from simia_gym.service.script import Wanted
 from simia_gym.service.service import Service
@@ -35,7 +35,6 @@ class Judged:
         state: The state after the gold calls.
         gold: The gold calls.
         items: The rubric items.
-        changed: The rule that objects to the first wish as the customer changed it, if one does.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class Judged:
         self._variant, self._number = variant, 0
         self.gold: list[JsonObject] = []
         self.items: list[JsonObject] = [customer(service, who)]
-        self.changed: str | None = None
 
     def wish(self, wanted: Wanted, made: Sequence[tuple[JsonObject, set[str]]]) -> bool:
         """Judge a wish, with the requests that it makes and the slots that each tells at once.
@@ -73,7 +71,6 @@ class Judged:
             return True
         if isinstance(verdict, Grant) and wanted.turn == "change":
             verdict = self._decide(wanted.name, wanted.then)
-            self.changed = objector(verdict) if self._number == 0 else self.changed
             refused = self._take(wanted, wanted.then, verdict, request, {*told, wanted.slot}, "change")
         else:
             refused = self._take(wanted, wanted.drawn.slots, verdict, request, told)

@@ -133,7 +133,8 @@ class Generator:
         more = declared.kinds.get(kind or "", PLAIN)
         if kind is None:
             forbidden = chance.random() < declared.forbidden
-            pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else self._granted
+            plain = [(wish, edge) for wish, edge in self._granted if not edge]
+            pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else plain
         else:
             pairs = self.kinds[kind]
         first, breach = pair = chance.choice(pairs)
@@ -157,10 +158,10 @@ class Generator:
         for wanted, several in zip(scene.wanted, made, strict=True):
             if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes
-        breaches = declared.wishes[first].breaches
-        label = self._kind(first, next((name for name, one in breaches.items() if one.rule == judged.changed), breach))
-        if kind in declared.kinds and label == self._kind(*pair) and scene.fits(more):
-            label = kind or label
+        edges = declared.wishes[first].edges
+        label = self._kind(first, next((name for name, one in edges.items() if one is scene.variant), breach))
+        if kind in declared.kinds:
+            label = kind if kind and scene.fits(more) else ""
         return Task(
             task_id, split, label, setup=scene.setup, user=user, gold=tuple(judged.gold),
             goal=goal_of(scene.state, judged.state), criteria=tuple(judged.items),
@@ -174,7 +175,7 @@ class Generator:
         """
         wish = self.service.declared.wishes[plan.first]
         named = wish.edges.get(plan.variant)
-        edge = named or chance.choice((None, *(one for one in wish.edges.values() if one.kind is None)))
+        edge = named or chance.choice((None, *wish.edges.values()))
         breach = wish.breaches.get(plan.variant)
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
         main = breach or edge
@@ -275,7 +276,11 @@ class Generator:
         *,
         may_withdraw: bool,
     ) -> None:
-        """Draw whether the customer changes the wish, without asking what the rules say."""
+        """Draw whether the customer changes the wish, alike for wishes that the rules allow and for others.
+
+        After a change of mind the customer wants what was drawn. Before it, he wants something else to which no rule
+        objects, or the rule alone that objects to what was drawn.
+        """
         service, declared = self.service, self.service.declared
         wish = declared.wishes[wanted.name]
         withdraws, share = rng.random(), rng.random()
@@ -295,20 +300,30 @@ class Generator:
         if not slots:
             return
         slot = rng.choice(slots)
+        if not (service.slots[slot].choice or service.slots[slot].options):
+            values: Iterable[Any] = [self._draw(cast, wanted.name, member).slots[slot]]
+        reader = service.reader(self.base.apply(copy.deepcopy(cast.setup())))
+        last = wanted.drawn.slots
         if service.slots[slot].choice or service.slots[slot].options:
-            state = self.base.apply(copy.deepcopy(cast.setup()))
-            options = service.options(slot, Case(member.key, service.reader(state), dict(wanted.drawn.slots)))
-            values: Iterable[Any] = ([one] for one in options) if service.slots[slot].many else options
-        else:
-            values = [self._draw(cast, wanted.name, member).slots[slot]]
-        others = [one for one in values if one != wanted.drawn.slots[slot]]
-        if others:
+            options = service.options(slot, Case(member.key, reader, dict(last)))
+            values = ([one] for one in options) if service.slots[slot].many else options
+        others = [one for one in values if one != last[slot]]
+        if turn == "change":
+            rules = {objector(decide(service, wish, Case(member.key, reader, dict(last)))), None}
+            firsts = [{**last, slot: one} for one in others]
+            firsts = [
+                one for one in firsts if objector(decide(service, wish, Case(member.key, reader, dict(one)))) in rules
+            ]
+            if firsts:
+                wanted.drawn.slots = rng.choice(firsts)
+                wanted.turn, wanted.slot, wanted.other = turn, slot, last[slot]
+        elif others:
             wanted.turn, wanted.slot, wanted.other = turn, slot, rng.choice(others)
 
     def verdict(self, scene: Scene, wanted: Wanted, state: State) -> Verdict:
         """What the rules say of a wish as it was drawn, in a state."""
         wish = self.service.declared.wishes[wanted.name]
-        return decide(self.service, wish, Case(scene.member.key, self.service.reader(state), dict(wanted.drawn.slots)))
+        return decide(self.service, wish, Case(scene.member.key, self.service.reader(state), dict(wanted.last)))
 
     def _apart(self, scene: Scene, task_id: str) -> bool:
         """Whether granting one of two wishes changes nothing of what the rules say about the other."""
@@ -326,8 +341,10 @@ class Generator:
         if (wish, breach) == _STRANGER:
             return self.service.declared.stranger_kind
         declared = self.service.declared.wishes[wish]
-        variant: Variant | None = declared.breaches.get(breach) or declared.edges.get(breach)
-        return declared.kind or wish if variant is None else variant.kind or f"refuse_{wish}_{breach}"
+        plain = declared.kind or wish
+        if breach in declared.breaches:
+            return declared.breaches[breach].kind or f"refuse_{wish}_{breach}"
+        return declared.edges[breach].kind or plain if breach in declared.edges else plain
 
     def _member(self, cast: Cast, *, add: bool) -> Member:
         member: Member = self.service.function(self.service.declared.customer)(cast)

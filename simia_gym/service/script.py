@@ -48,6 +48,11 @@ class Wanted:
     withheld: bool = False
 
     @property
+    def last(self) -> dict[str, Any]:
+        """The slots as the customer wants them in the end, unless he is refused."""
+        return self.then if self.turn == "change" else self.drawn.slots
+
+    @property
     def then(self) -> dict[str, Any]:
         """The slots with the other value."""
         return {**self.drawn.slots, self.slot: self.other} if self.slot else self.drawn.slots
