@@ -88,7 +88,7 @@ class Heard:
         acts: The message's dialogue acts; "could you confirm your email?" asks for a slot, not for consent.
         actions: Actions of the domain whose words occur in the message.
         offered: Actions whose words occur in a sentence that asks for a yes.
-        stated: Actions whose words occur in a sentence that refuses nothing.
+        stated: Of a message that refuses and asks for a yes, actions whose words occur where it refuses nothing.
     """
 
     reading: Reading
@@ -135,9 +135,8 @@ class Cues:
         if not any("confirm" in said.acts and (said.firm or not _asked(self, said.sentence)) for said in reading.said):
             acts.discard("confirm")
         actions = stated = self._actions(reading.words)
-        if "refuse" in acts:
-            plain = (said.sentence.plain for said in reading.said if "refuse" not in said.acts)
-            stated = frozenset().union(*map(self._actions, plain))
+        if acts >= {"refuse", "confirm"}:
+            stated = self._actions("\n".join(said.sentence.plain for said in reading.said if "refuse" not in said.acts))
         return Heard(reading, tuple(asks), frozenset(acts), actions, frozenset(offered), stated)
 
     def tokens_in(self, kind: str, text: str) -> set[str]:
