@@ -300,13 +300,15 @@ class Generator:
         if not slots:
             return
         slot = rng.choice(slots)
-        if not (service.slots[slot].choice or service.slots[slot].options):
-            values: Iterable[Any] = [self._draw(cast, wanted.name, member).slots[slot]]
         reader = service.reader(self.base.apply(copy.deepcopy(cast.setup())))
         last = wanted.drawn.slots
+        values: Iterable[Any]
         if service.slots[slot].choice or service.slots[slot].options:
             options = service.options(slot, Case(member.key, reader, dict(last)))
             values = ([one] for one in options) if service.slots[slot].many else options
+        else:
+            values = [self._draw(cast, wanted.name, member).slots[slot]]
+            reader = service.reader(self.base.apply(copy.deepcopy(cast.setup())))
         others = [one for one in values if one != last[slot]]
         if turn == "change":
             rules = {objector(decide(service, wish, Case(member.key, reader, dict(last)))), None}
