@@ -147,8 +147,9 @@ class WishDeclaration(_Part):
 class WayDeclaration(_Part):
     """A way to find out who the customer is: a tool, and which slot each argument takes."""
 
-    tool: str = Field(description="The tool; its result is the customer's id.")
+    tool: str = Field(description="The tool; its result is the customer's id, or with `who` the profile.")
     arguments: Mapping[str, str] = Field(alias="with", description="Argument to slot, or to `slot.part`.")
+    who: str | None = Field(None, description="The argument that is the customer's id; the result if not given.")
 
     @property
     def slots(self) -> tuple[str, ...]:

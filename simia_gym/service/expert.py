@@ -101,8 +101,11 @@ class ServiceExpert:
         if call is None:
             return
         result = None if content.startswith("Error") else decoded(content)
-        if call.name in {way.tool for way in self.service.declared.identify} and self._who is None:
-            self._who = None if result is None else str(content)
+        way = next((way for way in self.service.declared.identify if way.tool == call.name), None)
+        if way is not None and self._who is None:
+            if result is not None:
+                self._who = content if way.who is None else str(call.arguments[way.who])
+                self._known[key_of(call)] = result
         elif self._proposed is not None and call == self._proposed.call:
             self._known.clear()
             self._outcome = "done" if result is not None or not self.strict else content.removeprefix("Error: ")

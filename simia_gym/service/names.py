@@ -76,6 +76,8 @@ class _Names:
             yield from self._call(way.tool, way.arguments, "identify", at)
             slots = dict(enumerate(way.slots))
             yield from self._known("there is no slot", slots, declared.slots, "identify", at, "with")
+            if way.who is not None:
+                yield from self._known("`with` has no argument", {"who": way.who}, way.arguments, "identify", at)
         if declared.handover is not None:
             yield from self._call(declared.handover.tool, declared.handover.arguments, "handover")
         yield from self._known("there is no tool", dict(enumerate(declared.leave_after)), self.tools, "leave_after")

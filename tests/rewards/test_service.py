@@ -39,6 +39,8 @@ def _finished(*calls: tuple[str, JsonObject, str]) -> FinishedEpisode:
 
 
 READ_OTHER: tuple[str, JsonObject, str] = ("get_order_details", {"order_id": "#W2"}, "{}")
+READ_OWN: tuple[str, JsonObject, str] = ("get_order_details", {"order_id": "#W1"}, "{}")
+BY_PROFILE = {"finds": ["get_user_details"], "who": {"get_user_details": "user_id"}, "customer": "ada_1"}
 NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, "Error: User not found")
 
 
@@ -64,6 +66,9 @@ NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, 
         ({"customer": None}, (BOB,), False),
         ({"readable": ["#W2"]}, (ADA, READ_OTHER), True),
         ({"readable": ["#W2"]}, (ADA, ("cancel_pending_order", {"order_id": "#W2"}, "{}")), False),
+        (BY_PROFILE, (("get_user_details", {"user_id": "ada_1"}, "{}"), READ_OWN), True),
+        (BY_PROFILE, (("get_user_details", {"user_id": "bob_2"}, "{}"),), False),
+        (BY_PROFILE, (("get_user_details", {"user_id": "ada_1"}, "{}"), READ_OTHER), False),
     ],
 )
 def test_own_data(given: JsonObject, calls: tuple[tuple[str, JsonObject, str], ...], holds: bool) -> None:
