@@ -1,0 +1,1 @@
+"""Airline: customers who book, change and cancel flights."""

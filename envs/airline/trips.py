@@ -1,0 +1,119 @@
+"""What the tools show of a customer and his trips, and the rules that most wishes share.
+
+Nothing here fails where a row is missing: a policy that skips rules works out calls for strangers, too.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from simia_gym.service import Case, No
+from simia_gym.types import JsonObject, Row
+
+NOW = "2024-05-15T15:00:00"
+"""The time at which every episode takes place, which policy tells."""
+TODAY = NOW[:10]
+CABINS = ("basic_economy", "economy", "business")
+FLOWN = ("landed", "flying")
+"""The statuses of a flight that has taken off."""
+
+_NO_PROFILE: JsonObject = {
+    "user_id": "", "membership": "regular", "payment_methods": {}, "reservations": [], "saved_passengers": [],
+    "name": {"first_name": "", "last_name": ""}, "dob": "",
+}  # fmt: skip
+_NO_TRIP: JsonObject = {
+    "reservation_id": "", "user_id": "", "origin": "", "destination": "", "flight_type": "one_way",
+    "cabin": "economy", "flights": [], "passengers": [], "payment_history": [], "created_at": "2024-05-01T00:00:00",
+    "total_baggages": 0, "nonfree_baggages": 0, "insurance": "no", "status": None,
+}  # fmt: skip
+
+
+def profile(case: Case) -> Row:
+    """The customer's profile."""
+    row: Row = case.read("get_user_details", user_id=case.who) or _NO_PROFILE
+    return row
+
+
+def trip_of(case: Case, reservation_id: str) -> Row:
+    """A reservation."""
+    row: Row = case.read("get_reservation_details", reservation_id=reservation_id) or _NO_TRIP
+    return row
+
+
+def trip(case: Case) -> Row:
+    """The reservation that the wish is about."""
+    return trip_of(case, case.slot("reservation"))
+
+
+def statuses(case: Case) -> list[str]:
+    """The status of each flight of the reservation."""
+    return [
+        str(case.read("get_flight_status", flight_number=leg["flight_number"], date=leg["date"]))
+        for leg in trip(case)["flights"]
+    ]
+
+
+def method(case: Case) -> Row | None:
+    """The payment method that the customer chose; none if the profile does not have it."""
+    row: Row | None = profile(case)["payment_methods"].get(case.slot("payment"))
+    return row
+
+
+def cities(case: Case) -> dict[str, str]:
+    """The city of each airport, by its code."""
+    return {row["iata"]: row["city"] for row in case.read("list_all_airports") or ()}
+
+
+def own_trip(case: Case) -> No | None:
+    """Everybody gets what concerns the own reservations only."""
+    return None if case.slot("reservation") in profile(case)["reservations"] else No()
+
+
+def still_booked(case: Case) -> No | None:
+    """A cancelled reservation stays as it is."""
+    return No() if trip(case)["status"] == "cancelled" else None
+
+
+def not_flown(case: Case) -> No | None:
+    """Once a flight of a reservation has taken off, a colleague has to see to it."""
+    return No(handover=True) if any(status in FLOWN for status in statuses(case)) else None
+
+
+def own_method(case: Case) -> No | None:
+    """Money comes from payment methods of the profile, and goes to them."""
+    return None if method(case) else No()
+
+
+def for_a_human(case: Case) -> No | None:
+    """What is no matter of reservations is for a colleague."""
+    return No(handover=True)
+
+
+def date_text(day: str) -> str:
+    """A date as it is said: ``May 20``."""
+    return f"{date.fromisoformat(day):%B} {int(day[8:])}"
+
+
+def time_text(time: str) -> str:
+    """A time of day as it is said: ``9:05 am``."""
+    hour = int(time[:2])
+    return f"{hour % 12 or 12}:{time[3:5]} {'am' if hour < 12 else 'pm'}"
+
+
+def method_text(row: Row) -> str:
+    """A payment method as customers know it."""
+    if row["source"] == "credit_card":
+        brand = {"visa": "Visa", "mastercard": "Mastercard"}.get(str(row["brand"]), "credit card")
+        return f"{brand} ending in {row['last_four']}"
+    return f"{'gift card' if row['source'] == 'gift_card' else 'certificate'} of ${row['amount']}"
+
+
+def dollars(amount: float) -> str:
+    """An amount as it is written: whole dollars without cents."""
+    return f"${amount:.2f}".removesuffix(".00")
+
+
+def flights_of(row: Row) -> list[Any]:
+    """The flights of a reservation as the tools take them: number and date."""
+    return [{"flight_number": leg["flight_number"], "date": leg["date"]} for leg in row["flights"]]
