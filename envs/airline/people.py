@@ -5,11 +5,19 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Literal
 
 from simia_gym.service.people import fresh_id, make_payment_method, make_user
 from simia_gym.types import JsonObject
 
+AIRPORTS = {
+    "SFO": "San Francisco", "JFK": "New York", "LAX": "Los Angeles", "ORD": "Chicago", "DFW": "Dallas",
+    "DEN": "Denver", "SEA": "Seattle", "ATL": "Atlanta", "MIA": "Miami", "BOS": "Boston", "PHX": "Phoenix",
+    "IAH": "Houston", "LAS": "Las Vegas", "MCO": "Orlando", "EWR": "Newark", "CLT": "Charlotte",
+    "MSP": "Minneapolis", "DTW": "Detroit", "PHL": "Philadelphia", "LGA": "LaGuardia",
+}  # fmt: skip
+"""The city of each airport, by its code."""
 MEMBERSHIPS = ("regular", "silver", "gold")
 FREE_BAGS = {"regular": 0, "silver": 1, "gold": 2}
 """Free checked bags of a passenger in basic economy; economy has one more, and business two more."""
@@ -94,6 +102,30 @@ def make_flight(rng: random.Random, number: str, origin: str, destination: str, 
 def _clock(minutes: int) -> str:
     """A time of day; on the day after, it ends with ``+1`` as in the public benchmark."""
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}:00" + ("+1" if minutes >= 24 * 60 else "")
+
+
+def make_departure(rng: random.Random, flight: JsonObject, day: str, status: Status) -> JsonObject:
+    """Draw a row of ``departures``: a flight on a day; one that can be booked has seats and prices in whole dollars."""
+    row: JsonObject = {"flight_number": flight["flight_number"], "date": day, "status": status}
+    if status == "available":
+        row["available_seats"] = {cabin: rng.randrange(6, 20) for cabin in CABIN_BAGS}
+        low = rng.randrange(50, 110)
+        row["prices"] = {
+            "basic_economy": low, "economy": low + rng.randrange(40, 120), "business": low + rng.randrange(180, 400)
+        }  # fmt: skip
+    elif status != "cancelled":
+        late = rng.randrange(90, 200) if status == "delayed" else rng.randrange(0, 25)
+        times = [_moment(day, flight[f"scheduled_{end}_time_est"], late) for end in ("departure", "arrival")]
+        names = {"landed": ("actual", "actual"), "flying": ("actual", "estimated")}.get(status, ("estimated",) * 2)
+        for kind, end, time in zip(names, ("departure", "arrival"), times, strict=True):
+            row[f"{kind}_{end}_time_est"] = time
+    return row
+
+
+def _moment(day: str, clock: str, late: int) -> str:
+    """Date and time of a scheduled time that is so many minutes late."""
+    time = datetime.fromisoformat(f"{day}T{clock[:8]}") + timedelta(days=clock.endswith("+1"), minutes=late)
+    return time.isoformat()
 
 
 def make_passenger(rng: random.Random, name: tuple[str, str]) -> JsonObject:

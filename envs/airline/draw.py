@@ -1,0 +1,179 @@
+"""The customers, flights and reservations of a task.
+
+They exist in no other task, so that a policy cannot memorise them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+from simia_gym.envs.airline.people import (
+    AIRPORTS,
+    Status,
+    make_customer,
+    make_departure,
+    make_flight,
+    make_method,
+    make_passenger,
+    make_reservation,
+)
+from simia_gym.envs.airline.trips import CABINS, TODAY
+from simia_gym.service import Cast, Drawn, Member
+from simia_gym.types import JsonObject
+
+_ROUTES = list(itertools.permutations(AIRPORTS, 2))
+_NUMBERS = [f"SA{number}" for number in range(200, 1000)]
+"""Flight numbers of tasks; those of the shared database are lower."""
+_TIMES: Mapping[str, tuple[str, str]] = {"landed": ("07:12:00", "09:34:00"), "flying": ("13:23:00", "17:04:00")}
+
+
+def new_customer(cast: Cast) -> Member:
+    """Somebody new with two credit cards, a gift card, a certificate and two saved passengers."""
+    sources = ("credit_card", "credit_card", "gift_card", "certificate")
+    methods = [make_method(cast.rng, source, cast.taken) for source in sources]
+    row = make_customer(cast.rng, cast.taken, name=cast.name(), methods=methods)
+    row["saved_passengers"] = [make_passenger(cast.rng, cast.name()) for _ in range(2)]
+    return Member("users", row["user_id"], row, {"user_id": row["user_id"]})
+
+
+def day_after(count: int) -> str:
+    """The date so many days after today."""
+    return str(date.fromisoformat(TODAY) + timedelta(days=count))
+
+
+def future_day(cast: Cast) -> str:
+    """A date on which flights can be booked."""
+    return day_after(cast.rng.randrange(2, 15))
+
+
+def method_of(who: Member, source: str) -> JsonObject:
+    """A payment method of the customer, of one of the three kinds."""
+    methods: Mapping[str, JsonObject] = who.row["payment_methods"]
+    return next(row for row in methods.values() if row["source"] == source)
+
+
+def add_flight(cast: Cast, origin: str, destination: str, days: Mapping[str, Status]) -> JsonObject:
+    """Add a flight, and a departure of it with this status on each of the days."""
+    departs = cast.rng.randrange(6 * 60, 20 * 60) // 10 * 10 + cast.rng.choice((1, 2, 3, 4, 6, 7, 8, 9))
+    row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, departs)
+    for day, status in days.items():
+        cast.add("departures", f"{row['flight_number']}@{day}", make_departure(cast.rng, row, day, status))
+    return cast.add("flights", row["flight_number"], row)
+
+
+def departure(cast: Cast, flight_number: str, day: str) -> JsonObject:
+    """A departure that was added, which may still be changed."""
+    return cast.rows("departures")[f"{flight_number}@{day}"]
+
+
+def leaves_today(cast: Cast, drawn: Drawn, who: Member, status: Status) -> None:
+    """The first flight of the reservation is today's, with this status; its times fit what time it is."""
+    leg = drawn.rows["trip"]["flights"][0]
+    flight = cast.rows("flights")[leg["flight_number"]]
+    start, end = _TIMES.get(status, ("17:41:00", "20:16:00"))
+    flight.update(scheduled_departure_time_est=start, scheduled_arrival_time_est=end)
+    leg["date"] = TODAY
+    row = make_departure(cast.rng, flight, TODAY, status)
+    drawn.rows["departure"] = cast.add("departures", f"{leg['flight_number']}@{TODAY}", row)
+
+
+def draw_trip(
+    cast: Cast,
+    who: Member,
+    *,
+    cabin: str | None = None,
+    status: Status = "available",
+    days: Sequence[str] = (),
+    round_trip: bool | None = None,
+    passengers: int | None = None,
+    insurance: str = "no",
+    created: str = "2024-05-03T09:12:44",
+    bags: int = 0,
+    paid: str | None = None,
+    others: int | None = None,
+) -> Drawn:
+    """A reservation of the customer, maybe among others on other routes.
+
+    What is not given is drawn.
+
+    Args:
+        cast: The cast.
+        who: The customer, who is the first passenger.
+        cabin: The cabin.
+        status: The status of each flight.
+        days: The date of each flight: one, or two for a round trip.
+        round_trip: Whether there is a flight back.
+        passengers: Number of passengers, up to five.
+        insurance: ``yes`` or ``no``.
+        created: When it was booked.
+        bags: Number of checked bags.
+        paid: The payment method that paid for it; a credit card if not given.
+        others: Number of other reservations.
+
+    Returns:
+        The slots ``reservation`` and ``route``; the rows ``trip``, and ``departure`` of the first flight.
+    """
+    rng = cast.rng
+    back = rng.random() < 0.4 if round_trip is None else round_trip
+    cabin = cabin or rng.choice(CABINS)
+    count = rng.choice((1, 1, 2, 3)) if passengers is None else passengers
+    origin, destination = cast.fresh(_ROUTES)
+    first = future_day(cast)
+    days = days or (first, str(date.fromisoformat(first) + timedelta(days=rng.randrange(2, 6))))
+    legs = []
+    for start, end, day in [(origin, destination, days[0]), *([(destination, origin, days[1])] if back else [])]:
+        flight = add_flight(cast, start, end, {day: status})
+        prices = departure(cast, flight["flight_number"], day).get("prices") or {}
+        legs.append((flight, day, prices.get(cabin, rng.randrange(80, 400))))
+    people = [{**who.row["name"], "dob": who.row["dob"]}]
+    people += [make_passenger(rng, cast.name()) for _ in range(count - 1)]
+    row = make_reservation(
+        rng, who.row, legs, people, cast.taken, cabin=cabin, paid=paid or method_of(who, "credit_card")["id"],
+        created=created, round_trip=back, insurance=insurance, bags=bags,
+    )  # fmt: skip
+    cast.add("reservations", row["reservation_id"], row)
+    for _ in range(rng.choice((0, 1, 1)) if others is None else others):
+        draw_trip(cast, who, others=0)
+    rng.shuffle(who.row["reservations"])
+    leg = row["flights"][0]
+    slots = {"reservation": row["reservation_id"], "route": f"{origin}-{destination}"}
+    return Drawn(slots, {"trip": row, "departure": departure(cast, leg["flight_number"], leg["date"])})
+
+
+def draw_nothing(cast: Cast, who: Member) -> Drawn:
+    """Nothing but the customer."""
+    return Drawn({})
+
+
+def friends_trip(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The reservation is somebody else's."""
+    friend, row = new_customer(cast), drawn.rows["trip"]
+    cast.add(friend.table, friend.key, friend.row)
+    who.row["reservations"].remove(row["reservation_id"])
+    friend.row["reservations"].append(row["reservation_id"])
+    row["user_id"] = friend.key
+    row["passengers"][0] = {**friend.row["name"], "dob": friend.row["dob"]}
+    for payment in row["payment_history"]:
+        payment["payment_id"] = method_of(friend, "credit_card")["id"]
+    drawn.rows["friend"] = friend.row
+
+
+def now_flown(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The first flight of the reservation has taken off."""
+    leaves_today(cast, drawn, who, cast.rng.choice(("landed", "flying")))
+
+
+def cancelled_before(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The reservation was cancelled."""
+    row = drawn.rows["trip"]
+    row["status"] = "cancelled"
+    row["payment_history"] += [{**one, "amount": -one["amount"]} for one in row["payment_history"]]
+
+
+def friends_account(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The payment method is somebody else's."""
+    friend = new_customer(cast)
+    cast.add(friend.table, friend.key, friend.row)
+    drawn.slots["payment"] = method_of(friend, "credit_card")["id"]
