@@ -16,8 +16,6 @@ _ACCOUNT = re.compile(r"\b(?:credit_card|gift_card|certificate)_\d+\b")
 _DATE = re.compile(
     r"\b(?:2024-05-(?P<iso>\d\d)|May (?P<day>\d\d?)(?:st|nd|rd|th)?|(?P<of>\d\d?)(?:st|nd|rd|th)? (?:of )?May)\b"
 )
-    r"\b(?:2024-05-(?P<iso>\d\d)|May (?P<day>\d\d?)(?:st|nd|rd|th)?|(?P<of>\d\d?)(?:st|nd|rd|th)? (?:of )?May)\b"
-)
 
 
 def route_text(route: str) -> str:
