@@ -19,7 +19,6 @@ NAME_ZIP = (
     "again, or for the email address."
 )
 ITEM = "No product has a variant with this item id. get_product_details lists item ids; a product id is not one."
-EXPRESSION = "An expression holds numbers, + - * /, parentheses and spaces only, such as '(19.99 + 5) * 2'."
 REASON = "The reason is either 'no longer needed' or 'ordered by mistake', whichever the customer gave."
 METHOD = "A payment method must be one of the customer's profile; get_user_details lists the ids under payment_methods."
 ONE_PAYMENT = (

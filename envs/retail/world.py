@@ -9,24 +9,18 @@ recorded episodes run again byte for byte.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
-from simia_gym.domain.tools import ToolSpec, tool
-from simia_gym.domain.world import World, error_text, error_transition, refuse_call, why_invalid, why_unknown
-from simia_gym.envs._tau2.calculator import evaluate
-from simia_gym.envs._tau2.calls import calling_problem, check_evaluable, check_hashable
+from simia_gym.domain.tools import tool
+from simia_gym.envs._tau2.calls import check_hashable
+from simia_gym.envs._tau2.world import Tau2World
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import REASONS, credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.rows import make_address
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
-from simia_gym.state import Draft, State
-from simia_gym.types import Feedback, JsonObject, Row, ToolCall, Transition
+from simia_gym.state import Draft
+from simia_gym.types import JsonObject, Row
 
-COMPAT = (None, "tau2")
 RENDER = "simia_gym.envs.retail.lookup"
 SHOW_ORDER: JsonObject = {"row": "/orders/{order_id}"}
 SHOW_USER: JsonObject = {"row": "/users/{user_id}"}
@@ -40,51 +34,10 @@ NEW_ITEMS = "products/{/orders/{order_id}/items/*/product_id}#product_id,name,va
 MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
 
-class RetailWorld(World):
-    """The executable shop.
+class RetailWorld(Tau2World):
+    """The executable shop."""
 
-    Args:
-        options: ``compat``: ``None`` for sound behaviour, ``"tau2"`` for that of the public benchmark's code.
-
-    Raises:
-        ValueError: An option has an unknown value.
-    """
-
-    _parameters: ClassVar[dict[str, tuple[str, ...]]] = {}
-
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
-        compat = self.options.get("compat")
-        if compat not in COMPAT:
-            raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
-        self.tau2 = compat == "tau2"
-
-    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Check name and arguments; with ``compat="tau2"`` the arguments are checked as a Python call checks them."""
-        if not self.tau2:
-            return refuse_call(self.tools, call, feedback)
-        parameters = self._names(call.name) if call.name in self.tools else None
-        problem = calling_problem("RetailTools", call.name, parameters, call.arguments)
-        if problem is None:
-            return None
-        why = why_unknown(self.tools) if parameters is None else why_invalid(self.tools[call.name])
-        return error_transition(error_text(problem[0], why, feedback), problem[1])
-
-    def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
-        """With ``compat="tau2"`` Python's own errors are answers too, because the tool checks no argument itself."""
-        if self.tau2 and isinstance(error, TypeError | AttributeError | ValueError | ArithmeticError | SyntaxError):
-            error = ToolError(str(error), "tool_error")
-        known = super().as_tool_error(error, spec)
-        if self.tau2 and known is not None:
-            known.why = known.why or why_invalid(spec)
-        return known
-
-    def _names(self, name: str) -> tuple[str, ...]:
-        known = self._parameters.get(name)
-        if known is None:
-            known = tuple(inspect.signature(getattr(self, name)).parameters)[1:]
-            self._parameters[name] = known
-        return known
+    toolkit = "RetailTools"
 
     # Reading
 
@@ -172,14 +125,7 @@ class RetailWorld(World):
         Args:
             expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
         """
-        if self.tau2:
-            check_evaluable(expression)
-        try:
-            return evaluate(expression)
-        except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
-            if self.tau2:
-                raise
-            raise ToolError(_plain_words(error), "bad_expression", error_hints.EXPRESSION) from error
+        return self.calculated(expression)
 
     @tool(effect="none", terminal=True, render={"text": "Transfer successful"})
     def transfer_to_human_agents(self, db: Draft, summary: str) -> str:
@@ -452,14 +398,3 @@ def _check_open(order: Row) -> None:
     if "pending" not in order["status"]:
         why = error_hints.status(order, "pending", "modified")
         raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
-
-
-def _plain_words(error: Exception) -> str:
-    """What is wrong with an expression, in words that do not depend on the Python that runs."""
-    if isinstance(error, ZeroDivisionError):
-        return "division by zero"
-    if isinstance(error, ArithmeticError):
-        return "Number too large"
-    if isinstance(error, SyntaxError | TypeError):
-        return "Invalid expression"
-    return str(error)

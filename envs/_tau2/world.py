@@ -1,0 +1,107 @@
+"""What worlds with tau2-bench's tools share: the option ``compat``, and the errors of that benchmark's code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import ValidationError
+
+from simia_gym.domain.tools import ToolSpec
+from simia_gym.domain.world import World, error_text, error_transition, refuse_call, why_invalid, why_unknown
+from simia_gym.envs._tau2.calculator import evaluate
+from simia_gym.envs._tau2.calls import calling_problem, check_evaluable
+from simia_gym.errors import ToolError
+from simia_gym.state import State
+from simia_gym.types import Feedback, ToolCall, Transition
+
+COMPAT = (None, "tau2")
+WHY_EXPRESSION = "An expression holds numbers, + - * /, parentheses and spaces only, such as '(19.99 + 5) * 2'."
+
+_ANSWERED = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError, SyntaxError)
+_LINK = re.compile(r"(errors\.pydantic\.dev/)[\d.]+/")
+_LINKED_VERSION = "2.12"
+
+
+class Tau2World(World):
+    """A world whose tools behave soundly, or as the public benchmark's code does.
+
+    Args:
+        options: ``compat``: ``None`` for sound behaviour, ``"tau2"`` for that of the public benchmark's code.
+
+    Attributes:
+        toolkit: The name of the class that holds the tools in the benchmark, which its errors show.
+        tau2: Whether the tools behave as the benchmark's code does.
+
+    Raises:
+        ValueError: An option has an unknown value.
+    """
+
+    toolkit: ClassVar[str]
+    _parameters: ClassVar[dict[str, tuple[str, ...]]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Note the parameters of each tool."""
+        super().__init_subclass__(**kwargs)
+        cls._parameters = {name: tuple(inspect.signature(getattr(cls, name)).parameters)[2:] for name in cls.tools}
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        compat = self.options.get("compat")
+        if compat not in COMPAT:
+            raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
+        self.tau2 = compat == "tau2"
+
+    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Check name and arguments; with ``compat="tau2"`` the arguments are checked as a Python call checks them."""
+        if not self.tau2:
+            return refuse_call(self.tools, call, feedback)
+        parameters = self._parameters.get(call.name)
+        problem = calling_problem(self.toolkit, call.name, parameters, call.arguments)
+        if problem is None:
+            return None
+        why = why_unknown(self.tools) if parameters is None else why_invalid(self.tools[call.name])
+        return error_transition(error_text(problem[0], why, feedback), problem[1])
+
+    def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:
+        """With ``compat="tau2"`` Python's own errors are answers too, because the tool checks no argument itself.
+
+        Errors of pydantic name version 2.12, whichever runs here.
+        """
+        if self.tau2 and isinstance(error, _ANSWERED):
+            text = str(error)
+            if isinstance(error, ValidationError):
+                text = _LINK.sub(rf"\g<1>{_LINKED_VERSION}/", text)
+            error = ToolError(text, "tool_error")
+        known = super().as_tool_error(error, spec)
+        if self.tau2 and known is not None:
+            known.why = known.why or why_invalid(spec)
+        return known
+
+    def calculated(self, expression: str) -> str:
+        """Work out an arithmetic expression.
+
+        Raises:
+            ToolError: It cannot be worked out.
+        """
+        if self.tau2:
+            check_evaluable(expression)
+        try:
+            return evaluate(expression)
+        except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
+            if self.tau2:
+                raise
+            raise ToolError(_plain_words(error), "bad_expression", WHY_EXPRESSION) from error
+
+
+def _plain_words(error: Exception) -> str:
+    """What is wrong with an expression, in words that do not depend on the Python that runs."""
+    if isinstance(error, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(error, ArithmeticError):
+        return "Number too large"
+    if isinstance(error, SyntaxError | TypeError):
+        return "Invalid expression"
+    return str(error)
