@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.envs.airline import error_hints
+from simia_gym.envs.airline.people import INSURANCE
 from simia_gym.envs.airline.rows import Payment
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import Row
-
-BAG, INSURANCE = 50, 30
-"""The price of a bag that is not free, and of insurance for one passenger."""
 
 
 def fare(reservation: Row) -> int:

@@ -173,9 +173,9 @@ def make_reservation(
         "cabin": cabin,
         "flights": [
             {
+                "flight_number": flight["flight_number"],
                 "origin": flight["origin"],
                 "destination": flight["destination"],
-                "flight_number": flight["flight_number"],
                 "date": day,
                 "price": price,
             }
@@ -187,6 +187,7 @@ def make_reservation(
         "total_baggages": bags,
         "nonfree_baggages": extra,
         "insurance": insurance,
+        "status": None,
     }
     customer["reservations"].append(row["reservation_id"])
     return row

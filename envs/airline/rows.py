@@ -11,40 +11,14 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from simia_gym.common.validation import validated
+from simia_gym.envs.airline.people import AIRPORTS, Status
+from simia_gym.envs.airline.trips import NOW
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 Cabin = Literal["business", "economy", "basic_economy"]
 FlightType = Literal["round_trip", "one_way"]
 Insurance = Literal["yes", "no"]
-Status = Literal["available", "on time", "delayed", "flying", "landed", "cancelled"]
-
-NOW = "2024-05-15T15:00:00"
-"""The time at which every conversation takes place, in Eastern Standard Time."""
-
-AIRPORTS: dict[str, str] = {
-    "SFO": "San Francisco",
-    "JFK": "New York",
-    "LAX": "Los Angeles",
-    "ORD": "Chicago",
-    "DFW": "Dallas",
-    "DEN": "Denver",
-    "SEA": "Seattle",
-    "ATL": "Atlanta",
-    "MIA": "Miami",
-    "BOS": "Boston",
-    "PHX": "Phoenix",
-    "IAH": "Houston",
-    "LAS": "Las Vegas",
-    "MCO": "Orlando",
-    "EWR": "Newark",
-    "CLT": "Charlotte",
-    "MSP": "Minneapolis",
-    "DTW": "Detroit",
-    "PHL": "Philadelphia",
-    "LGA": "LaGuardia",
-}
-"""The airports of the benchmark with their cities, in its order."""
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -19,7 +19,8 @@ from simia_gym.domain.tools import tool
 from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.envs._tau2.world import Tau2World
 from simia_gym.envs.airline import error_hints
-from simia_gym.envs.airline.payments import BAG, fare, insurance_fee, pay_booking, pay_change
+from simia_gym.envs.airline.payments import fare, insurance_fee, pay_booking, pay_change
+from simia_gym.envs.airline.people import BAG
 from simia_gym.envs.airline.rows import (
     Cabin,
     FlightInfo,
@@ -370,7 +371,7 @@ class AirlineWorld(Tau2World):
         """
         methods = _need(db, "users", "User", user_id)["payment_methods"]
         key = _unused(NEW_CERTIFICATES, methods.__contains__, "Too many certificates")
-        certificate = {"source": "certificate", "id": key, "amount": float(amount)}
+        certificate = {"source": "certificate", "id": key, "amount": float(amount) if self.tau2 else amount}
         db.edit("users", user_id)["payment_methods"][key] = certificate
         return f"Certificate {key} added to user {user_id} with amount {amount}."
 
