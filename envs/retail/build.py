@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
 from simia_gym.envs.retail.catalogue import TYPES, make_product
 from simia_gym.envs.retail.orders import Status, make_order
 from simia_gym.envs.retail.world import RetailWorld
@@ -41,8 +42,6 @@ TASKS: dict[Split, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Kinds of the fixed tasks."""
-
-Tables = dict[str, dict[str, dict[str, Any]]]
 
 
 def build(seed: int = SEED) -> Tables:
@@ -96,30 +95,16 @@ def _statuses(rng: random.Random) -> list[Status]:
     return statuses
 
 
-def to_text(tables: Tables) -> str:
-    """The tables as JSON text with one row a line, so that a change shows as a short diff."""
-    parts = []
-    for name, rows in tables.items():
-        lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
-        parts.append(f" {json.dumps(name)}: {{\n{lines}\n }}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
 def load_tables() -> Tables:
     """Read the database file; each call returns new objects."""
     tables: Tables = json.loads(STATE_FILE.read_text(encoding="utf-8"))
     return tables
 
 
-def tools_text() -> str:
-    """The world's tool declarations as JSON text, as they stand in ``tools.json``."""
-    return json.dumps([spec.entry for spec in RetailWorld.tools.values()], indent=2) + "\n"
-
-
 def main() -> None:
     """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
-    STATE_FILE.write_text(to_text(build()), encoding="utf-8")
-    TOOLS_FILE.write_text(tools_text(), encoding="utf-8")
+    STATE_FILE.write_text(state_text(build()), encoding="utf-8")
+    TOOLS_FILE.write_text(tools_text(RetailWorld), encoding="utf-8")
     service = load_service(STATE_FILE.parent)
     write_fixed(Generator(service, service.ids), STATE_FILE.parent, TASKS["train"], TASKS["test"])
 

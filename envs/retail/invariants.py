@@ -6,13 +6,11 @@ sound behaviour; the oddities of ``compat="tau2"`` break some of them on purpose
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from simia_gym.envs._tau2.invariants import Touched, touched_rows, unlisted
 from simia_gym.envs.retail.orders import is_gift_card, total
 from simia_gym.state import State
-from simia_gym.types import Row
-
-Touched = Iterable[tuple[str, str]]
 
 _REQUESTS = {
     "exchange requested": (
@@ -26,16 +24,9 @@ _REQUESTS = {
 }
 
 
-def _rows(state: State, touched: Touched, table: str) -> Iterator[tuple[str, Row]]:
-    for name, key in touched:
-        row = state.get(name, key) if name == table else None
-        if row is not None:
-            yield key, row
-
-
 def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
     """What an order has cost, after refunds, equals the price of its items; a cancelled one has cost nothing."""
-    for key, order in _rows(state, touched, "orders"):
+    for key, order in touched_rows(state, touched, "orders"):
         lines = [(line["transaction_type"] == "payment", line["amount"]) for line in order["payment_history"]]
         paid = total([amount if payment else -amount for payment, amount in lines])
         due = 0.0 if order["status"] == "cancelled" else total([item["price"] for item in order["items"]])
@@ -45,7 +36,7 @@ def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
 
 def balances_not_negative(state: State, touched: Touched) -> Iterator[str]:
     """No gift card is overdrawn, and no balance has fractions of a cent."""
-    for key, user in _rows(state, touched, "users"):
+    for key, user in touched_rows(state, touched, "users"):
         for method_id, method in user["payment_methods"].items():
             if is_gift_card(method) and (method["balance"] < 0 or method["balance"] != round(method["balance"], 2)):
                 yield f"gift card {method_id} of {key} holds {method['balance']!r}"
@@ -53,7 +44,7 @@ def balances_not_negative(state: State, touched: Touched) -> Iterator[str]:
 
 def items_are_variants(state: State, touched: Touched) -> Iterator[str]:
     """Every item of an order is a variant of its product, with that variant's options."""
-    for key, order in _rows(state, touched, "orders"):
+    for key, order in touched_rows(state, touched, "orders"):
         for item in order["items"]:
             product = state.get("products", item["product_id"])
             variant = None if product is None else product["variants"].get(item["item_id"])
@@ -65,7 +56,7 @@ def items_are_variants(state: State, touched: Touched) -> Iterator[str]:
 
 def payment_methods_are_owned(state: State, touched: Touched) -> Iterator[str]:
     """Every payment method that an order names belongs to the order's user."""
-    for key, order in _rows(state, touched, "orders"):
+    for key, order in touched_rows(state, touched, "orders"):
         user = state.get("users", order["user_id"])
         owned = {} if user is None else user["payment_methods"]
         named = [line["payment_method_id"] for line in order["payment_history"]]
@@ -80,7 +71,7 @@ def status_fits_fields(state: State, touched: Touched) -> Iterator[str]:
 
     Only the reason of a cancellation may be empty: orders from before the records began have none.
     """
-    for key, order in _rows(state, touched, "orders"):
+    for key, order in touched_rows(state, touched, "orders"):
         for status, fields in _REQUESTS.items():
             for field in fields:
                 filled, wanted = order[field] is not None, order["status"] == status
@@ -92,12 +83,4 @@ def status_fits_fields(state: State, touched: Touched) -> Iterator[str]:
 
 def orders_are_listed(state: State, touched: Touched) -> Iterator[str]:
     """Every order stands in its user's list, and every order in a user's list is that user's."""
-    for key, order in _rows(state, touched, "orders"):
-        user = state.get("users", order["user_id"])
-        if user is not None and key not in user["orders"]:
-            yield f"order {key} is missing in the orders of {order['user_id']}"
-    for key, owner in _rows(state, touched, "users"):
-        for order_id in owner["orders"]:
-            listed = state.get("orders", order_id)
-            if listed is not None and listed["user_id"] != key:
-                yield f"{key} lists order {order_id}, which belongs to {listed['user_id']}"
+    return unlisted(state, touched, "orders")
