@@ -9,8 +9,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
+from simia_gym.envs.airline.payments import fare, insurance_fee
 from simia_gym.envs.airline.people import (
     AIRPORTS,
+    BAG,
     Status,
     make_customer,
     make_departure,
@@ -46,6 +48,12 @@ def day_after(count: int) -> str:
 def future_day(cast: Cast) -> str:
     """A date on which flights can be booked."""
     return day_after(cast.rng.randrange(2, 15))
+
+
+def earlier(cast: Cast) -> str:
+    """A time on one of the days before yesterday."""
+    time = cast.rng.randrange(24 * 60)
+    return f"{day_after(-cast.rng.randrange(2, 25))}T{time // 60:02d}:{time % 60:02d}:{cast.rng.randrange(10, 60)}"
 
 
 def method_of(who: Member, source: str) -> JsonObject:
@@ -89,7 +97,7 @@ def draw_trip(
     round_trip: bool | None = None,
     passengers: int | None = None,
     insurance: str = "no",
-    created: str = "2024-05-03T09:12:44",
+    created: str | None = None,
     bags: int = 0,
     paid: str | None = None,
     others: int | None = None,
@@ -107,7 +115,7 @@ def draw_trip(
         round_trip: Whether there is a flight back.
         passengers: Number of passengers, up to five.
         insurance: ``yes`` or ``no``.
-        created: When it was booked.
+        created: When it was booked; on an earlier day if not given.
         bags: Number of checked bags.
         paid: The payment method that paid for it; a credit card if not given.
         others: Number of other reservations.
@@ -131,7 +139,7 @@ def draw_trip(
     people += [make_passenger(rng, cast.name()) for _ in range(count - 1)]
     row = make_reservation(
         rng, who.row, legs, people, cast.taken, cabin=cabin, paid=paid or method_of(who, "credit_card")["id"],
-        created=created, round_trip=back, insurance=insurance, bags=bags,
+        created=created or earlier(cast), round_trip=back, insurance=insurance, bags=bags,
     )  # fmt: skip
     cast.add("reservations", row["reservation_id"], row)
     for _ in range(rng.choice((0, 1, 1)) if others is None else others):
@@ -140,6 +148,13 @@ def draw_trip(
     leg = row["flights"][0]
     slots = {"reservation": row["reservation_id"], "route": f"{origin}-{destination}"}
     return Drawn(slots, {"trip": row, "departure": departure(cast, leg["flight_number"], leg["date"])})
+
+
+def settle(row: JsonObject) -> None:
+    """Bring what was paid for a reservation in line with what is booked."""
+    price = fare(row) + insurance_fee(row) + BAG * row["nonfree_baggages"]
+    for payment in row["payment_history"]:
+        payment["amount"] = price if payment["amount"] >= 0 else -price
 
 
 def draw_nothing(cast: Cast, who: Member) -> Drawn:
