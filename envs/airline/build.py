@@ -33,6 +33,11 @@ N_USERS, N_RESERVATIONS = 60, 150
 HUBS = ("ORD", "ATL", "DEN")
 DIRECT = ("BOS-SEA", "JFK-SFO", "LAX-MIA", "LGA-MCO", "EWR-PHX", "DTW-LAS")
 """Routes without a hub that are flown in both directions."""
+ROUTES = [
+    *((a, b) for a, b in permutations(AIRPORTS, 2) if a in HUBS or b in HUBS or f"{a}-{b}" in DIRECT),
+    *((b, a) for a, b in (route.split("-") for route in DIRECT)),
+]
+"""The routes of the timetable; those of tasks are others."""
 DAY = 24 * 60 * 60
 """In seconds; a few reservations were made within the last one."""
 PAST, FUTURE = 6, 13
@@ -79,8 +84,7 @@ def _name(rng: random.Random) -> tuple[str, str]:
 
 def _add_timetable(rng: random.Random, tables: Tables) -> None:
     """Add a flight on every route, and its departures on all days."""
-    routes = [(a, b) for a, b in permutations(AIRPORTS, 2) if a in HUBS or b in HUBS or f"{a}-{b}" in DIRECT]
-    routes += [(b, a) for a, b in (route.split("-") for route in DIRECT)]
+    routes = [*ROUTES]
     rng.shuffle(routes)
     for number, (origin, destination) in enumerate(routes, start=1):
         # Flights to a hub leave early and flights from a hub late, so that they connect.

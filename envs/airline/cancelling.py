@@ -111,7 +111,13 @@ def draw_cancellation(cast: Cast, who: Member) -> Drawn:
 
 
 def bound(
-    cast: Cast, drawn: Drawn, who: Member, *, insurance: str = "no", created: str | None = None, cabin: str | None = None
+    cast: Cast,
+    drawn: Drawn,
+    who: Member,
+    *,
+    insurance: str = "no",
+    created: str | None = None,
+    cabin: str | None = None,
 ) -> None:
     """The reservation is neither of today, nor insured, nor in business, except for what is given."""
     row = drawn.rows["trip"]

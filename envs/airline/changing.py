@@ -6,11 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
-from simia_gym.envs.airline.draw import add_flight, day_after, departure, draw_trip, leaves_today, method_of, settle
+from simia_gym.envs.airline.draw import add_flight, day_after, departure, draw_trip, method_of, settle
 from simia_gym.envs.airline.people import make_departure
-from simia_gym.envs.airline.trips import CABINS, date_text, dollars, flights_of, method, method_text, time_text, trip
+from simia_gym.envs.airline.trips import CABINS, dollars, flights_of, method, method_text, time_text, trip
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 
@@ -36,9 +35,7 @@ def _alternatives(case: Case) -> list[Row]:
         return []
     old = legs[0]
     same_day = day == old["date"]
-    return [
-        one for one in _bookable(case, old, day) if not (same_day and one["flight_number"] == old["flight_number"])
-    ]
+    return [one for one in _bookable(case, old, day) if not (same_day and one["flight_number"] == old["flight_number"])]
 
 
 def _chosen(found: Iterable[Row], wanted: str, row: Row) -> Row | None:

@@ -5,10 +5,11 @@ They exist in no other task, so that a policy cannot memorise them.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import permutations
 
+from simia_gym.envs.airline import build
 from simia_gym.envs.airline.payments import fare, insurance_fee
 from simia_gym.envs.airline.people import (
     AIRPORTS,
@@ -25,9 +26,12 @@ from simia_gym.envs.airline.trips import CABINS, TODAY
 from simia_gym.service import Cast, Drawn, Member
 from simia_gym.types import JsonObject
 
-_ROUTES = list(itertools.permutations(AIRPORTS, 2))
+ROUTES = [route for route in permutations(AIRPORTS, 2) if route not in build.ROUTES]
+"""Routes of tasks; no flight of the shared database flies them."""
 _NUMBERS = [f"SA{number}" for number in range(200, 1000)]
 """Flight numbers of tasks; those of the shared database are lower."""
+_DEPARTURES = [minute for minute in range(6 * 60, 20 * 60) if minute % 5]
+"""Minutes of the day at which flights of tasks depart, each at another one."""
 _TIMES: Mapping[str, tuple[str, str]] = {"landed": ("07:12:00", "09:34:00"), "flying": ("13:23:00", "17:04:00")}
 
 
@@ -64,8 +68,7 @@ def method_of(who: Member, source: str) -> JsonObject:
 
 def add_flight(cast: Cast, origin: str, destination: str, days: Mapping[str, Status]) -> JsonObject:
     """Add a flight, and a departure of it with this status on each of the days."""
-    departs = cast.rng.randrange(6 * 60, 20 * 60) // 10 * 10 + cast.rng.choice((1, 2, 3, 4, 6, 7, 8, 9))
-    row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, departs)
+    row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, cast.fresh(_DEPARTURES))
     for day, status in days.items():
         cast.add("departures", f"{row['flight_number']}@{day}", make_departure(cast.rng, row, day, status))
     return cast.add("flights", row["flight_number"], row)
@@ -127,7 +130,7 @@ def draw_trip(
     back = rng.random() < 0.4 if round_trip is None else round_trip
     cabin = cabin or rng.choice(CABINS)
     count = rng.choice((1, 1, 2, 3)) if passengers is None else passengers
-    origin, destination = cast.fresh(_ROUTES)
+    origin, destination = cast.fresh(ROUTES)
     first = future_day(cast)
     days = days or (first, str(date.fromisoformat(first) + timedelta(days=rng.randrange(2, 6))))
     legs = []
