@@ -1,10 +1,10 @@
 """Steps per second of the engine on one core, with ledger and verdict; and the functions that one action calls.
 
-Times whole episodes (reset, every step, verdict) with prepared actions, so that no policy's time is included. Retail
-and WebShop use the actions of the scripted expert; runs on a tau2-bench database (``--tau2``) use the actions of
-recorded rollouts of that benchmark.
+Times whole episodes (reset, every step, verdict) with prepared actions, so that no policy's time is included. These are
+the actions of the scripted expert; runs on tau2-bench's databases (``--tau2``) use the actions of recorded rollouts of
+that benchmark.
 
-    python benchmarks/engine_speed.py [--tau2 DIR --rollouts FILE] [--passes 7] [--out FILE]
+    python benchmarks/engine_speed.py [--tau2 DIR --rollouts DIR] [--passes 7] [--out FILE]
 """
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ def flatness(suite: Suite, turns: int = 2000) -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and with ``--out`` write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tau2", type=Path, help="a tau2-bench retail data directory")
-    parser.add_argument("--rollouts", type=Path, help="recorded rollouts of that benchmark")
+    parser.add_argument("--tau2", type=Path, help="tau2-bench's data directories, retail and airline")
+    parser.add_argument("--rollouts", type=Path, help="its recorded rollouts, retail_tau2.jsonl and airline_tau2.jsonl")
     parser.add_argument("--passes", type=int, default=7, help="timed passes of each measurement")
     parser.add_argument("--episodes", type=int, default=200, help="episodes of each pass")
     parser.add_argument("--out", type=Path)
@@ -218,7 +218,7 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     results: dict[str, Any] = {}
     count, each = options.passes, options.episodes
-    for name in ("retail", "webshop"):
+    for name in ("airline", "retail", "webshop"):
         suite = load_suite(EnvConfig(f"simia/{name}-v0", split="train", generated=(count + 1) * each))
         made = list(suite.tasks[-(count + 1) * each :])
         scripts = expert_scripts(suite, made)
@@ -231,12 +231,12 @@ def main() -> None:
         results[f"episode_{name}_fixed_tasks"] = rate(partial(play, episode), [fixed] * count, fresh=False)
         env = gym.make(f"simia/{name}-v0")
         results[f"gym_make_{name}"] = rate(partial(play_gym, env), passes[1:], fresh=False)
-    if options.tau2 and options.rollouts:
-        suite = load_suite(EnvConfig("simia/retail-v0", split="train", data=str(options.tau2)))
-        recorded = recorded_scripts(suite, options.rollouts)
+    for name in ("airline", "retail") if options.tau2 and options.rollouts else ():
+        suite = load_suite(EnvConfig(f"simia/{name}-v0", split="train", data=str(options.tau2 / name)))
+        recorded = recorded_scripts(suite, options.rollouts / f"{name}_tau2.jsonl")
         episode = suite.episode()
         rate(partial(play, episode), [recorded], fresh=False)
-        results["episode_retail_tau2_database"] = rate(partial(play, episode), [recorded] * count, fresh=False)
+        results[f"episode_{name}_tau2_database"] = rate(partial(play, episode), [recorded] * count, fresh=False)
     results["one_action"] = calls_of_one_action()
     results["flatness_retail"] = flatness(load_suite(EnvConfig("simia/retail-v0")))
     machine = {"python": platform.python_version(), "machine": platform.machine(), "cores_used": 1}

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.domain.world import World, error_text, error_transition, refuse_call, why_invalid, why_unknown
+from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
 from simia_gym.envs._tau2.calculator import evaluate
 from simia_gym.envs._tau2.calls import calling_problem, check_evaluable
 from simia_gym.errors import ToolError
 from simia_gym.state import State
 from simia_gym.types import Feedback, ToolCall, Transition
 
-COMPAT = (None, "tau2")
 WHY_EXPRESSION = "An expression holds numbers, + - * /, parentheses and spaces only, such as '(19.99 + 5) * 2'."
 
 _ANSWERED = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError, SyntaxError)
@@ -29,10 +28,11 @@ class Tau2World(World):
     """A world whose tools behave soundly, or as the public benchmark's code does.
 
     Args:
-        options: ``compat``: ``None`` for sound behaviour, ``"tau2"`` for that of the public benchmark's code.
+        options: ``compat``: ``None`` for sound behaviour, or whose code the tools follow, such as ``"tau2"``.
 
     Attributes:
         toolkit: The name of the class that holds the tools in the benchmark, which its errors show.
+        releases: The values of ``compat``.
         tau2: Whether the tools behave as the benchmark's code does.
 
     Raises:
@@ -40,6 +40,7 @@ class Tau2World(World):
     """
 
     toolkit: ClassVar[str]
+    releases: ClassVar[tuple[str, ...]] = ("tau2",)
     _parameters: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -50,14 +51,14 @@ class Tau2World(World):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         compat = self.options.get("compat")
-        if compat not in COMPAT:
-            raise ValueError(f"compat is {compat!r}; it can be None or 'tau2'")
-        self.tau2 = compat == "tau2"
+        if compat not in (None, *self.releases):
+            raise ValueError(f"compat is {compat!r}; it can be None or {' or '.join(map(repr, self.releases))}")
+        self.tau2 = compat is not None
+        if self.tau2:  # no override, which would be one more function on the way of every sound action
+            self.refuse = self._refuse_as_python  # type: ignore[method-assign]
 
-    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Check name and arguments; with ``compat="tau2"`` the arguments are checked as a Python call checks them."""
-        if not self.tau2:
-            return refuse_call(self.tools, call, feedback)
+    def _refuse_as_python(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Check name and arguments as a Python call checks them."""
         parameters = self._parameters.get(call.name)
         problem = calling_problem(self.toolkit, call.name, parameters, call.arguments)
         if problem is None:

@@ -45,6 +45,14 @@ class Payment(BaseModel):
     amount: int = Field(description="Whole dollars.")
 
 
+class Certificate(BaseModel):
+    """A payment method that is used up when it pays."""
+
+    source: Literal["certificate"]
+    id: str
+    amount: float
+
+
 class ReservationFlight(BaseModel):
     """A flight of a reservation, with its price for one passenger in dollars."""
 
@@ -99,8 +107,8 @@ class _CreditCard(_Row):
     last_four: str
 
 
-class _Voucher(_Row):
-    source: Literal["gift_card", "certificate"]
+class _GiftCard(_Row):
+    source: Literal["gift_card"]
     id: str
     amount: float
 
@@ -111,7 +119,7 @@ class _User(_Row):
     address: _Address
     email: str
     dob: str
-    payment_methods: dict[str, Annotated[_CreditCard | _Voucher, Field(discriminator="source")]]
+    payment_methods: dict[str, Annotated[_CreditCard | _GiftCard | Certificate, Field(discriminator="source")]]
     saved_passengers: list[Passenger]
     membership: Literal["gold", "silver", "regular"]
     reservations: list[str]

@@ -11,7 +11,6 @@ from datetime import date as Date
 from datetime import timedelta
 from typing import Any
 
-from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.state import Draft, State
 from simia_gym.types import JsonObject, Row, ToolCall
 
@@ -49,7 +48,6 @@ def onestop(db: Draft, origin: object, destination: object, date: object, tau2: 
 
 def _bookable(db: Draft, numbers: list[str], date: object) -> Iterator[Found]:
     for number in numbers:
-        check_hashable(date)
         departure = db.get("departures", departure_key(number, date))
         if departure is not None and departure["status"] == "available":
             yield db.row("flights", number), departure

@@ -5,7 +5,7 @@ Tool names, arguments, results and error texts are those of the public airline b
 policy: cabin rules, baggage allowance, reasons for cancelling and compensation are the agent's business. By default
 the tools behave soundly: seats follow bookings, a cancelled reservation stays as it is, no call creates money. With the
 option ``compat="tau2"`` they behave as the benchmark's published code does, oddities included, so that recorded
-episodes run again byte for byte.
+episodes run again byte for byte; ``compat="tau1"`` is its older release, which does not store a new cabin.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from simia_gym.envs.airline.payments import fare, insurance_fee, pay_booking, pa
 from simia_gym.envs.airline.people import BAG
 from simia_gym.envs.airline.rows import (
     Cabin,
+    Certificate,
     FlightInfo,
     FlightType,
     Insurance,
@@ -58,6 +59,7 @@ class AirlineWorld(Tau2World):
     """The executable airline."""
 
     toolkit = "AirlineTools"
+    releases = ("tau2", "tau1")
 
     # Reading
 
@@ -100,6 +102,7 @@ class AirlineWorld(Tau2World):
             destination: IATA code of the airport of arrival, such as 'JFK'.
             date: Date of departure as YYYY-MM-DD, such as '2024-05-20'.
         """
+        check_hashable(date)
         return [shown(found) for found in direct(db, origin, destination, date)]
 
     @tool(
@@ -119,6 +122,7 @@ class AirlineWorld(Tau2World):
             destination: IATA code of the airport of arrival, such as 'JFK'.
             date: Date of the first departure as YYYY-MM-DD, such as '2024-05-20'.
         """
+        check_hashable(date)
         return [shown_pair(pair) for pair in onestop(db, origin, destination, date, self.tau2)]
 
     @tool(
@@ -298,7 +302,9 @@ class AirlineWorld(Tau2World):
             _move_seats(db, old.keys() - stay, reservation["cabin"], people)
             _move_seats(db, set(asked) - stay, cabin, -people)
         changed["payment_history"] += history
-        changed["flights"], changed["cabin"] = new, cabin
+        changed["flights"] = new
+        if self.options.get("compat") != "tau1":
+            changed["cabin"] = cabin
         return changed
 
     @tool(
@@ -371,8 +377,10 @@ class AirlineWorld(Tau2World):
         """
         methods = _need(db, "users", "User", user_id)["payment_methods"]
         key = _unused(NEW_CERTIFICATES, methods.__contains__, "Too many certificates")
-        certificate = {"source": "certificate", "id": key, "amount": float(amount) if self.tau2 else amount}
-        db.edit("users", user_id)["payment_methods"][key] = certificate
+        certificate = Certificate(source="certificate", id=key, amount=amount).model_dump()
+        db.edit("users", user_id)["payment_methods"][key] = (
+            certificate if self.tau2 else {**certificate, "amount": amount}
+        )
         return f"Certificate {key} added to user {user_id} with amount {amount}."
 
     def _open(self, db: Draft, reservation_id: object) -> Row:
