@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 
 from simia_gym.envs.airline.draw import add_flight, day_after, departure, draw_trip, method_of, settle
+from simia_gym.envs.airline.flights import CHEAPEST, bookable, chosen, expected, offered, told
 from simia_gym.envs.airline.people import make_departure
-from simia_gym.envs.airline.trips import CABINS, dollars, flights_of, method, method_text, time_text, trip
+from simia_gym.envs.airline.trips import CABINS, dollars, flights_of, held, method, method_text, time_text, trip
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 
-CHEAPEST = "cheapest"
-"""The value of a wished flight that says no more than this."""
 _OPEN = [day_after(count) for count in range(2, 12)]
 """The dates on which customers may want to fly instead."""
-_NUMBER = re.compile(r"\b[A-Z]{2}\d{3}\b")
-_TIME = re.compile(r"\b(?P<hour>\d\d?):(?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b)?", re.IGNORECASE)
-
-
-def _bookable(case: Case, leg: Row, day: str) -> list[Row]:
-    """The flights on the route of a flight of the reservation that can be booked on a day."""
-    route = {"origin": leg["origin"], "destination": leg["destination"]}
-    found: list[Row] = case.read("search_direct_flight", **route, date=day) or []
-    return found
 
 
 def _alternatives(case: Case) -> list[Row]:
@@ -35,26 +23,20 @@ def _alternatives(case: Case) -> list[Row]:
         return []
     old = legs[0]
     same_day = day == old["date"]
-    return [one for one in _bookable(case, old, day) if not (same_day and one["flight_number"] == old["flight_number"])]
-
-
-def _chosen(found: Iterable[Row], wanted: str, row: Row) -> Row | None:
-    """The flight of this number, or the cheapest with seats for everybody."""
-    if wanted != CHEAPEST:
-        return next((one for one in found if one["flight_number"] == wanted), None)
-    fitting = [one for one in found if one["available_seats"][row["cabin"]] >= len(row["passengers"])]
-    return min(fitting, key=lambda one: int(one["prices"][row["cabin"]]), default=None)
+    found = bookable(case, old["origin"], old["destination"], day)
+    return [one for one in found if not (same_day and one["flight_number"] == old["flight_number"])]
 
 
 def _new_flight(case: Case) -> Row | None:
     """The flight that the customer wants instead of the first one; none if it cannot be had."""
-    return _chosen(_alternatives(case), case.slot("new_flight"), trip(case))
+    row = trip(case)
+    return chosen(_alternatives(case), case.slot("new_flight"), row["cabin"], len(row["passengers"]))
 
 
 def _now(case: Case) -> list[Row | None]:
     """Seats and prices of each flight of the reservation as they are now; none of one that cannot be booked."""
     return [
-        next((one for one in _bookable(case, leg, leg["date"]) if one["flight_number"] == leg["flight_number"]), None)
+        chosen(bookable(case, leg["origin"], leg["destination"], leg["date"]), leg["flight_number"], "", 0)
         for leg in trip(case)["flights"]
     ]
 
@@ -70,12 +52,6 @@ def cabin_difference(case: Case) -> int:
     row, cabin = trip(case), case.slot("cabin")
     more = [new["prices"][cabin] - leg["price"] for leg, new in zip(row["flights"], _now(case), strict=True) if new]
     return sum(more) * len(row["passengers"])
-
-
-def _held(case: Case) -> float:
-    """What the payment method can pay."""
-    chosen = method(case)
-    return math.inf if chosen is None or chosen["source"] == "credit_card" else float(chosen["amount"])
 
 
 def not_basic(case: Case) -> No | None:
@@ -112,13 +88,13 @@ def no_certificate(case: Case) -> No | None:
 def covers_flight(case: Case) -> No | None:
     """A gift card holds what the new flight costs more."""
     due = flight_difference(case)
-    return No({"due": dollars(due)}) if _held(case) < due else None
+    return No({"due": dollars(due)}) if held(case) < due else None
 
 
 def covers_cabin(case: Case) -> No | None:
     """A gift card holds what the new cabin costs more."""
     due = cabin_difference(case)
-    return No({"due": dollars(due)}) if _held(case) < due else None
+    return No({"due": dollars(due)}) if held(case) < due else None
 
 
 def same_route(case: Case) -> No | None:
@@ -163,42 +139,20 @@ def of_new_cabin(case: Case) -> JsonObject:
     return {"flights": flights_of(trip(case)), "money": _money(case, cabin_difference(case))}
 
 
-def flights_offered(case: Case) -> dict[str, Option]:
-    """The flights on the wished date by number and time of departure, and the cheapest if there is one such."""
-    found, row = _alternatives(case), trip(case)
-    times = [one["scheduled_departure_time_est"][:5] for one in found]
-    options = {}
-    for one, time in zip(found, times, strict=True):
-        number, at = one["flight_number"], time_text(time)
-        by_time = (f"the one that leaves at {at}", f"the flight at {at}") if times.count(time) == 1 else ()
-        options[number] = Option((*by_time, f"flight {number}"), (number, at))
-    cheapest = _chosen(found, CHEAPEST, row)
-    prices = [one["prices"][row["cabin"]] for one in found]
-    if cheapest is not None and prices.count(cheapest["prices"][row["cabin"]]) == 1:
-        options[CHEAPEST] = Option(("the cheapest one", "whichever flight is the cheapest"))
-    return options
+def new_flights(case: Case) -> dict[str, Option]:
+    """The flights that can be taken instead."""
+    row = trip(case)
+    return offered(_alternatives(case), row["cabin"], len(row["passengers"]))
 
 
-def flight_named(text: str, case: Case) -> str | None:
-    """The flight that a text names by number, by time of departure, or as the cheapest."""
-    if CHEAPEST in text.lower():
-        return CHEAPEST
-    number, time = _NUMBER.search(text), _TIME.search(text)
-    if number is not None or time is None:
-        return number and number[0]
-    hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
-    clock = f"{hour:02d}:{time['minute']}"
-    at = (one["flight_number"] for one in _alternatives(case) if one["scheduled_departure_time_est"][:5] == clock)
-    return next(at, time[0])
+def new_flight_named(text: str, case: Case) -> str | None:
+    """The new flight that a text names."""
+    return told(text, _alternatives(case))
 
 
-def flight_expected(case: Case, value: str) -> list[JsonObject]:
-    """A proposal names the new flight by number or time."""
-    new = _chosen(_alternatives(case), value, trip(case))
-    if new is None:
-        return []
-    time = new["scheduled_departure_time_est"]
-    return [{"any": [new["flight_number"], time_text(time), time[:5]], "avoid": []}]
+def new_flight_expected(case: Case, value: str) -> list[JsonObject]:
+    """A proposal names the new flight."""
+    return expected(_new_flight(case))
 
 
 def _departures(cast: Cast, drawn: Drawn) -> list[JsonObject]:
@@ -235,7 +189,8 @@ def _card_of(cast: Cast, drawn: Drawn, who: Member, costs: Sequence[int], short:
 
 def _flight_costs(cast: Cast, drawn: Drawn) -> list[int]:
     row = drawn.rows["trip"]
-    new = _chosen(_departures(cast, drawn), drawn.slots["new_flight"], row)
+    count = len(row["passengers"])
+    new = chosen(_departures(cast, drawn), drawn.slots["new_flight"], row["cabin"], count)
     return [new["prices"][row["cabin"]]] if new else []
 
 

@@ -54,6 +54,10 @@ def future_day(cast: Cast) -> str:
     return day_after(cast.rng.randrange(2, 15))
 
 
+_LATE = (day_after(15), day_after(16))
+"""Dates on which no flight of the customer departs."""
+
+
 def earlier(cast: Cast) -> str:
     """A time on one of the days before yesterday."""
     time = cast.rng.randrange(24 * 60)
@@ -173,6 +177,10 @@ def friends_trip(cast: Cast, drawn: Drawn, who: Member) -> None:
     friend.row["reservations"].append(row["reservation_id"])
     row["user_id"] = friend.key
     row["passengers"][0] = {**friend.row["name"], "dob": friend.row["dob"]}
+    for leg, day in zip(row["flights"], _LATE, strict=False):  # nobody else's flights, which may be spoken of, are then
+        moved = {**departure(cast, leg["flight_number"], leg["date"]), "date": day}
+        cast.add("departures", f"{leg['flight_number']}@{day}", moved)
+        leg["date"] = day
     for payment in row["payment_history"]:
         payment["payment_id"] = method_of(friend, "credit_card")["id"]
     drawn.rows["friend"] = friend.row

@@ -5,6 +5,7 @@ Nothing here fails where a row is missing: a policy that skips rules works out c
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from typing import Any
 
@@ -58,6 +59,12 @@ def method(case: Case) -> Row | None:
     """The payment method that the customer chose; none if the profile does not have it."""
     row: Row | None = profile(case)["payment_methods"].get(case.slot("payment"))
     return row
+
+
+def held(case: Case) -> float:
+    """What the payment method that the customer chose can pay."""
+    chosen = method(case)
+    return math.inf if chosen is None or chosen["source"] == "credit_card" else float(chosen["amount"])
 
 
 def cities(case: Case) -> dict[str, str]:

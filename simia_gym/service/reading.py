@@ -49,7 +49,8 @@ class Listener:
         Raises:
             Need: A function looks at something unknown.
         """
-        return next((value for text in reversed(self._texts) if (value := self._told(name, text, case))), None)
+        told = (self._told(name, text, case) for text in reversed(self._texts))
+        return next((value for value in told if value is not None), None)
 
     def _told(self, name: str, text: str, case: Case) -> Any:
         """The value of a slot that one text tells."""
@@ -60,7 +61,7 @@ class Listener:
         if slot.find is not None:
             return self._service.function(slot.find)(text, case)
         found = named_in(text, {value: option.say for value, option in self._service.options(name, case).items()})
-        return found if slot.many else next(iter(found), None)
+        return (found or None) if slot.many else next(iter(found), None)
 
     def _value(self, name: str, text: str) -> Any:
         slot = self._service.slots[name]

@@ -1,0 +1,147 @@
+"""Checked bags: how many are free, what more of them cost, and how reservations with bags are drawn; and lookups."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from simia_gym.envs.airline.draw import draw_trip, method_of, settle
+from simia_gym.envs.airline.flights import bookable, chosen
+from simia_gym.envs.airline.people import BAG, free_bags
+from simia_gym.envs.airline.trips import TODAY, date_text, dollars, held, method, method_text, profile, time_text, trip
+from simia_gym.service import Case, Cast, Drawn, Member, No, Option
+from simia_gym.types import JsonObject
+
+COUNTS = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen",
+)  # fmt: skip
+
+_NO_LEG: JsonObject = {"flight_number": "", "origin": "", "destination": "", "date": TODAY}
+
+
+def counts_of_bags(case: Case) -> dict[int, Option]:
+    """Numbers of checked bags in words and digits."""
+    found = {}
+    for count, word in enumerate(COUNTS):
+        noun = "bag" if count == 1 else "bags"
+        say = (f"{word} checked {noun}", f"{count} checked {noun}")
+        found[count] = Option(say, (*say, f"{word} {noun}", f"{count} {noun}", f"bags: {count}", f"baggages: {count}"))
+    return found
+
+
+def bags_expected(case: Case, value: int) -> list[JsonObject]:
+    """A proposal names the number of bags."""
+    return [{"any": [*counts_of_bags(case)[value].named], "avoid": []}]
+
+
+def free_of_trip(case: Case) -> int:
+    """How many checked bags of the reservation cost nothing."""
+    row = trip(case)
+    return free_bags(profile(case)["membership"], row["cabin"], len(row["passengers"]))
+
+
+def _charged(case: Case) -> int:
+    """How many bags the reservation then has that are not free."""
+    return max(0, case.slot("bags") - free_of_trip(case))
+
+
+def _due(case: Case) -> int:
+    """What the bags cost that are added."""
+    return BAG * max(0, _charged(case) - trip(case)["nonfree_baggages"])
+
+
+def only_more(case: Case) -> No | None:
+    """Bags can be added, and not be taken off."""
+    there = trip(case)["total_baggages"]
+    fewer = max(0, there - case.slot("bags"))
+    return No({"there": there}) if fewer else None
+
+
+def covers_bags(case: Case) -> No | None:
+    """A gift card must hold the price of the bags."""
+    due = _due(case)
+    return No({"due": dollars(due)}) if held(case) < due else None
+
+
+def of_bags(case: Case) -> JsonObject:
+    """The bags that are then charged, and what that costs."""
+    chosen, due = method(case), _due(case)
+    paid = "your payment method" if chosen is None else f"your {method_text(chosen)}"
+    price = f"The price of {dollars(due)} is charged to {paid}" if due else f"That is free; {paid} pays nothing"
+    return {"charged": _charged(case), "price": price}
+
+
+def of_free_bags(case: Case) -> JsonObject:
+    """How many bags are free."""
+    count = free_of_trip(case)
+    return {"count": str(count), "aloud": COUNTS[count] if count else "no free"}
+
+
+def no_other_count(case: Case, drawn: Drawn) -> list[JsonObject]:
+    """An answer about a number names few others."""
+    count = free_of_trip(case)
+    rivals = [name for n, word in enumerate(COUNTS[1:], 1) if n != count for name in (str(n), word)]
+    return [{"id": "told", "check": {"rivals": rivals, "most": 5}}]
+
+
+def of_balance(case: Case) -> JsonObject:
+    """What the gift cards or certificates of the profile hold."""
+    rows = [row for row in profile(case)["payment_methods"].values() if row["source"] == case.slot("voucher")]
+    return {"amount": f"{sum(row['amount'] for row in rows):.2f}".removesuffix(".00")}
+
+
+def of_departure(case: Case) -> JsonObject:
+    """When the first flight of the reservation leaves."""
+    leg = next(iter(trip(case)["flights"]), _NO_LEG)
+    found = bookable(case, leg["origin"], leg["destination"], leg["date"])
+    row = chosen(found, leg["flight_number"], "", 0) or {"scheduled_departure_time_est": "00:00:00"}
+    time = row["scheduled_departure_time_est"]
+    return {"number": leg["flight_number"], "day": date_text(leg["date"]), "time": time_text(time), "clock": time[:5]}
+
+
+def _has_bags(drawn: Drawn, who: Member, bags: int) -> None:
+    """The reservation has so many bags."""
+    row = drawn.rows["trip"]
+    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    row.update(total_baggages=bags, nonfree_baggages=max(0, bags - free))
+    settle(row)
+
+
+def draw_bags(cast: Cast, who: Member) -> Drawn:
+    """A reservation with some bags about the free allowance, to which one or two are added."""
+    drawn = draw_trip(cast, who, passengers=cast.rng.choice((1, 1, 2)))
+    row = drawn.rows["trip"]
+    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    there = max(0, free - cast.rng.randrange(3))
+    _has_bags(drawn, who, there)
+    method = method_of(who, cast.rng.choice(("credit_card", "gift_card")))
+    if "amount" in method:
+        method["amount"] += 2 * BAG
+    drawn.slots.update(bags=there + cast.rng.choice((1, 2)), payment=method["id"])
+    return drawn
+
+
+def has_more_bags(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The reservation has more bags than are wanted."""
+    _has_bags(drawn, who, drawn.slots["bags"] + cast.rng.choice((1, 2)))
+
+
+def _one_over(cast: Cast, drawn: Drawn, who: Member, over: int, amount: int | None = None) -> None:
+    """The customer wants as many bags as are free, or one more, which maybe a gift card of so much pays."""
+    row = drawn.rows["trip"]
+    who.row["membership"] = cast.rng.choice(("silver", "gold"))
+    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    _has_bags(drawn, who, free - cast.rng.randrange(1, min(free, 2) + 1))
+    drawn.slots["bags"] = free + over
+    if amount is not None:
+        card = method_of(who, "gift_card")
+        card["amount"], drawn.slots["payment"] = amount, card["id"]
+
+
+last_free, gift_pays_bag = partial(_one_over, over=0), partial(_one_over, over=1, amount=BAG)
+gift_short_of_bag = partial(_one_over, over=1, amount=BAG - 1)
+
+
+def draw_voucher(cast: Cast, who: Member) -> Drawn:
+    """Whether it is the gift cards or the certificates that the customer asks about."""
+    return Drawn({"voucher": cast.rng.choice(("gift_card", "certificate"))})

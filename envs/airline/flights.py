@@ -1,0 +1,65 @@
+"""Which of some flights a customer wants, by number, by time of departure, or as the cheapest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from simia_gym.envs.airline.trips import time_text
+from simia_gym.service import Case, Option
+from simia_gym.types import JsonObject, Row
+
+CHEAPEST = "cheapest"
+"""The value of a wished flight that says no more than this."""
+_NUMBER = re.compile(r"\b[A-Z]{2}\d{3}\b")
+_TIME = re.compile(r"\b(?P<hour>\d\d?):(?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b)?", re.IGNORECASE)
+
+
+def bookable(case: Case, origin: str, destination: str, day: str) -> list[Row]:
+    """The flights on a route that can be booked on a day."""
+    found: list[Row] = case.read("search_direct_flight", origin=origin, destination=destination, date=day) or []
+    return found
+
+
+def chosen(found: Iterable[Row], wanted: str, cabin: str, count: int) -> Row | None:
+    """The flight of this number, or the cheapest with seats for everybody."""
+    if wanted != CHEAPEST:
+        return next((one for one in found if one["flight_number"] == wanted), None)
+    fitting = [one for one in found if one["available_seats"][cabin] >= count]
+    return min(fitting, key=lambda one: int(one["prices"][cabin]), default=None)
+
+
+def offered(found: Sequence[Row], cabin: str, count: int) -> dict[str, Option]:
+    """The flights by number and time of departure, and the cheapest if there is one such."""
+    times = [one["scheduled_departure_time_est"][:5] for one in found]
+    options = {}
+    for one, time in zip(found, times, strict=True):
+        number, at = one["flight_number"], time_text(time)
+        by_time = (f"the one that leaves at {at}", f"the flight at {at}") if times.count(time) == 1 else ()
+        options[number] = Option((*by_time, f"flight {number}"), (number, at))
+    cheapest = chosen(found, CHEAPEST, cabin, count)
+    prices = [one["prices"][cabin] for one in found]
+    if cheapest is not None and prices.count(cheapest["prices"][cabin]) == 1:
+        options[CHEAPEST] = Option(("the cheapest one", "whichever flight is the cheapest"))
+    return options
+
+
+def told(text: str, found: Iterable[Row]) -> str | None:
+    """The flight that a text names."""
+    if CHEAPEST in text.lower():
+        return CHEAPEST
+    number, time = _NUMBER.search(text), _TIME.search(text)
+    if number is not None or time is None:
+        return number and number[0]
+    hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
+    clock = f"{hour:02d}:{time['minute']}"
+    at = (one["flight_number"] for one in found if one["scheduled_departure_time_est"][:5] == clock)
+    return next(at, time[0])
+
+
+def expected(row: Row | None) -> list[JsonObject]:
+    """A proposal names a flight by number or time."""
+    if row is None:
+        return []
+    time = row["scheduled_departure_time_est"]
+    return [{"any": [row["flight_number"], time_text(time), time[:5]], "avoid": []}]
