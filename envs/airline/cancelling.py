@@ -166,6 +166,12 @@ def draw_delayed_flight(cast: Cast, who: Member) -> Drawn:
     return drawn
 
 
+def kept(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The reservation has not been given up."""
+    row = drawn.rows["trip"]
+    row.update(status=None, payment_history=row["payment_history"][:1])
+
+
 on_time_today = partial(leaves_today, status="on time")
 
 

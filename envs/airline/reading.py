@@ -11,7 +11,7 @@ from simia_gym.service import Case, Option
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject
 
-_NO_OWN_TRIP = "a reservation with such a route"
+_NO_OWN_TRIP = "with this route"
 _ACCOUNT = re.compile(r"\b(?:credit_card|gift_card|certificate)_\d+\b")
 _DATE = re.compile(
     r"\b(?:2024-05-(?P<iso>\d\d)|May (?P<day>\d\d?)(?:st|nd|rd|th)?|(?P<of>\d\d?)(?:st|nd|rd|th)? (?:of )?May)\b"
