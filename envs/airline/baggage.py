@@ -7,7 +7,7 @@ from functools import partial
 from simia_gym.envs.airline.draw import draw_trip, method_of, settle
 from simia_gym.envs.airline.flights import bookable, chosen
 from simia_gym.envs.airline.people import BAG, free_bags
-from simia_gym.envs.airline.trips import TODAY, date_text, dollars, held, method, method_text, profile, time_text, trip
+from simia_gym.envs.airline.trips import TODAY, account, date_text, dollars, held, profile, time_text, trip
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject
 
@@ -65,8 +65,7 @@ def covers_bags(case: Case) -> No | None:
 
 def of_bags(case: Case) -> JsonObject:
     """The bags that are then charged, and what that costs."""
-    chosen, due = method(case), _due(case)
-    paid = "your payment method" if chosen is None else f"your {method_text(chosen)}"
+    due, paid = _due(case), account(case, case.slot("payment"))
     price = f"The price of {dollars(due)} is charged to {paid}" if due else f"That is free; {paid} pays nothing"
     return {"charged": _charged(case), "price": price}
 

@@ -7,10 +7,10 @@ from functools import partial
 
 from simia_gym.envs.airline.draw import ROUTES, add_flight, departure, friends_account, future_day, method_of
 from simia_gym.envs.airline.flights import CHEAPEST, bookable, chosen, expected, offered, told
-from simia_gym.envs.airline.party import named, people, some_people
+from simia_gym.envs.airline.party import in_full, people, some_people
 from simia_gym.envs.airline.people import BAG, INSURANCE, free_bags, make_method
 from simia_gym.envs.airline.reading import method_named, methods_of_customer
-from simia_gym.envs.airline.trips import CABINS, dollars, method_text, profile, time_text
+from simia_gym.envs.airline.trips import CABINS, account, dollars, profile, time_text
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 
@@ -66,9 +66,9 @@ def payers(case: Case) -> list[str]:
     return [key for one in case.slot("paying") for key in (certificates if one == CERTIFICATES else [one])]
 
 
-def shares(case: Case) -> list[JsonObject]:
-    """What each payment method pays: each before the last one whatever it holds, and the last one the rest."""
-    methods, keys, rest = profile(case)["payment_methods"], payers(case), total(case)
+def shares(case: Case, price: int) -> list[JsonObject]:
+    """What each payment method pays of a price: those before the last one what they hold, and that one the rest."""
+    methods, keys, rest = profile(case)["payment_methods"], payers(case), price
     found = []
     for place, key in enumerate(keys, 1):
         share = rest if place == len(keys) else min(rest, int(methods.get(key, {}).get("amount", rest)))
@@ -108,7 +108,7 @@ def way_text(way: Sequence[str]) -> str:
 def way_expected(case: Case, value: Sequence[str]) -> list[JsonObject]:
     """A proposal names every payment method that pays."""
     options = methods_of_customer(case)
-    paid = [share["payment_id"] for share in shares(case)]
+    paid = [share["payment_id"] for share in shares(case, total(case))]
     wrong = [form for key, one in options.items() if key not in paid for form in one.named]
     return [{"any": [*options[key].named] if key in options else [key], "avoid": wrong} for key in paid]
 
@@ -145,14 +145,8 @@ def of_booking(case: Case) -> JsonObject:
     row, party, count = flight(case) or _NO_FLIGHT, people(case, ()), len(case.slot("passengers"))
     origin, _, destination = case.slot("route").partition("-")
     own, cabin, bags, day = profile(case), case.slot("cabin"), case.slot("bags"), case.slot("date")
-    methods = own["payment_methods"]
-    paid = shares(case)
-    said = [
-        f"{dollars(one['amount'])} with your {method_text(methods[one['payment_id']])}"
-        if one["payment_id"] in methods
-        else f"with account {one['payment_id']}"
-        for one in paid
-    ]
+    price = total(case)
+    paid = shares(case, price)
     return {
         "origin": origin,
         "destination": destination,
@@ -163,9 +157,9 @@ def of_booking(case: Case) -> JsonObject:
         "nonfree": max(0, bags - free_bags(own["membership"], cabin, count)),
         "number": row["flight_number"],
         "time": time_text(row["scheduled_departure_time_est"]),
-        "who": " and ".join(f"{named(one)} (born {one['dob']})" for one in party),
-        "total": dollars(total(case)),
-        "paid": " and ".join(said),
+        "who": in_full(party),
+        "total": dollars(price),
+        "paid": " and ".join(f"{dollars(one['amount'])} with {account(case, one['payment_id'])}" for one in paid),
     }
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from simia_gym.envs.airline.draw import add_flight, day_after, departure, draw_trip, method_of, settle
 from simia_gym.envs.airline.flights import CHEAPEST, bookable, chosen, expected, offered, told
 from simia_gym.envs.airline.people import make_departure
-from simia_gym.envs.airline.trips import CABINS, dollars, flights_of, held, method, method_text, time_text, trip
+from simia_gym.envs.airline.trips import CABINS, account, dollars, flights_of, held, method, time_text, trip
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 
@@ -114,11 +114,10 @@ def insured_at_booking(case: Case) -> No | None:
 
 def _money(case: Case, due: int) -> str:
     """Where the difference comes from or goes to."""
-    chosen = method(case)
-    account = f"account {case.slot('payment')}" if chosen is None else f"your {method_text(chosen)}"
+    paid = account(case, case.slot("payment"))
     if due > 0:
-        return f"{dollars(due)} will be charged to {account}"
-    return f"{dollars(-due)} will go back to {account}" if due else f"There is no difference in price for {account}"
+        return f"{dollars(due)} will be charged to {paid}"
+    return f"{dollars(-due)} will go back to {paid}" if due else f"There is no difference in price for {paid}"
 
 
 def of_new_flight(case: Case) -> JsonObject:

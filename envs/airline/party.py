@@ -49,6 +49,11 @@ def named(person: Row) -> str:
     return f"{person['first_name']} {person['last_name']}"
 
 
+def in_full(party: Sequence[Row]) -> str:
+    """Passengers with their dates of birth."""
+    return " and ".join(f"{named(one)} (born {one['dob']})" for one in party)
+
+
 def people(case: Case, known: Sequence[Row]) -> list[JsonObject]:
     """Those who fly, with the dates of birth of those who are known or stand in the profile."""
     own = profile(case)
@@ -71,7 +76,7 @@ def same_number(case: Case) -> No | None:
 def of_passengers(case: Case) -> JsonObject:
     """Who is to fly from now on."""
     there = people(case, trip(case)["passengers"])
-    return {"people": there, "who": " and ".join(f"{named(one)} (born {one['dob']})" for one in there)}
+    return {"people": there, "who": in_full(there)}
 
 
 def some_people(cast: Cast, who: Member, count: int) -> list[Any]:

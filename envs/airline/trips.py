@@ -116,6 +116,12 @@ def method_text(row: Row) -> str:
     return f"{'gift card' if row['source'] == 'gift_card' else 'certificate'} of ${row['amount']}"
 
 
+def account(case: Case, key: str) -> str:
+    """A payment method, as the customer is told of it."""
+    row = profile(case)["payment_methods"].get(key)
+    return f"account {key}" if row is None else f"your {method_text(row)}"
+
+
 def dollars(amount: float) -> str:
     """An amount as it is written: whole dollars without cents."""
     return f"${amount:.2f}".removesuffix(".00")
