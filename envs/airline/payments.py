@@ -16,7 +16,7 @@ from simia_gym.types import Row
 
 def fare(reservation: Row) -> int:
     """The price of a reservation's flights for all its passengers."""
-    return sum(flight["price"] for flight in reservation["flights"]) * len(reservation["passengers"])
+    return sum(int(flight["price"]) for flight in reservation["flights"]) * len(reservation["passengers"])
 
 
 def insurance_fee(reservation: Row) -> int:

@@ -23,14 +23,18 @@ Insurance = Literal["yes", "no"]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class FlightInfo(BaseModel):
+class _Argument(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+
+class FlightInfo(_Argument):
     """A flight on a date."""
 
     flight_number: str = Field(description="Flight number, such as 'SA101'.")
     date: str = Field(description="Date of departure as YYYY-MM-DD, such as '2024-05-20'.")
 
 
-class Passenger(BaseModel):
+class Passenger(_Argument):
     """Somebody who flies."""
 
     first_name: str = Field(description="First name.")
@@ -38,7 +42,7 @@ class Passenger(BaseModel):
     dob: str = Field(description="Date of birth as YYYY-MM-DD.")
 
 
-class Payment(BaseModel):
+class Payment(_Argument):
     """What a payment method pays."""
 
     payment_id: str = Field(description="Id of a payment method in the profile, such as 'credit_card_1234567'.")

@@ -102,7 +102,7 @@ def direct_flights(state: State, call: ToolCall) -> str:
 
 def booked(state: State, call: ToolCall) -> str:
     """The newest reservation of the user as JSON."""
-    user = state.get("users", call.arguments["user_id"]) or {}
+    user: Row = state.get("users", call.arguments["user_id"]) or {}
     return json.dumps(state.get("reservations", user["reservations"][-1]))
 
 

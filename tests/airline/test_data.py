@@ -88,7 +88,7 @@ def test_invariants_notice(name: str) -> None:
     tables = own()
     row = next(row for row in tables["reservations"].values() if row["status"] is None)
     BROKEN[name](row, tables["users"][row["user_id"]])
-    check = load_object(f"simia_gym.envs.airline.invariants:{name}")
+    check: Any = load_object(f"simia_gym.envs.airline.invariants:{name}")
     touched = [("reservations", row["reservation_id"]), ("users", row["user_id"])]
     assert len(list(check(State.from_tables(tables), touched))) == 1
 
