@@ -12,9 +12,9 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.rollout import play_and_show
-from simia_gym.common.files import check_output
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
+from simia_gym.common.writing import check_output, write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import MARK, make_report
 from simia_gym.evaluation.score_tables import score_parts
@@ -93,5 +93,5 @@ def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]
         output.say(line)
     output.result(report)
     if out is not None:
-        out.write_bytes(encode(report) + b"\n")
+        write_whole(out, encode(report) + b"\n")
         output.say(f"report: {out}")

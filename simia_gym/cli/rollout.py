@@ -23,9 +23,9 @@ from simia_gym.cli.terminal.results import (
     spending_lines,
     write_picture,
 )
-from simia_gym.common.files import check_output
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output, tell, to_continue
+from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import resolve_env
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import compact, counted, dollars, interval, number, one_line, percent
+from simia_gym.common.writing import write_whole
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _MOST_ROWS = 12
@@ -92,7 +93,7 @@ def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     )
     console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
     # Remove rich's links to web fonts: the viewer uses its own monospace font.
-    path.write_text(_FONTS.sub("", console.export_svg(title="simia")), encoding="utf-8")
+    write_whole(path, _FONTS.sub("", console.export_svg(title="simia")))
 
 
 def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:
