@@ -241,7 +241,7 @@ def near(expected: float, real: float, factor: float) -> None:
     ],
 )
 def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import simia_gym.cli.rollout as module
+    import simia_gym.cli.terminal.playing as module
 
     found: list[Any] = []
 

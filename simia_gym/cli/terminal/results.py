@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,26 @@ def results_table(title: str, summary: Summary) -> FittingTable:
         cells = {"valid": str(tally.valid), "success": percent(tally.success_rate), "95% CI": interval(bounds)}
         table.add(kind, cells | {"reward": number(tally.mean_reward, 3), "turns": number(tally.mean_turns, 1)})
     return table
+
+
+def environments_table(title: str, results: Iterable[Mapping[str, Any]]) -> FittingTable:
+    """One row for each of several rollouts, from their JSON values; one that failed has an ``error``."""
+    table = FittingTable("environment", title=title, dispensable=("turns", "reward"), text=("ended",))
+    for one in results:
+        cells = {"valid": str(one.get("valid", 0)), "success": percent(one.get("success_rate"))}
+        cells |= {"95% CI": interval(one.get("success_interval")), "reward": number(one.get("mean_reward"), 3)}
+        table.add(one["env"], cells | {"turns": number(one.get("mean_turns"), 1), "ended": _how_it_ended(one)})
+    return table
+
+
+def _how_it_ended(result: Mapping[str, Any]) -> str:
+    if "error" in result:
+        return "failed"
+    if "interrupted" in result:
+        return "interrupted"
+    if "stopped" in result:
+        return f"stopped: {result['stopped']}"
+    return counted(result["faults"], "fault") if result["faults"] else "complete"
 
 
 def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
