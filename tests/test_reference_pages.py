@@ -100,10 +100,8 @@ def shown_events() -> dict[str, set[str]]:
 
 
 def test_types_of_events() -> None:
-    types = {each: get_type_hints(each)["type"] for each in get_args(AnyEvent)}
-    assert {
-        get_args(name)[0]: {one.name for one in dataclasses.fields(each)} for each, name in types.items()
-    } == shown_events()
+    types = {get_args(get_type_hints(event)["type"])[0]: event for event in get_args(AnyEvent)}
+    assert {kind: {key.name for key in dataclasses.fields(event)} for kind, event in types.items()} == shown_events()
 
 
 @pytest.mark.slow
