@@ -7,17 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 SETTINGS = "settings.json"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
 
 
 def write_settings(folder: Path, settings: JsonObject) -> None:

@@ -20,7 +20,7 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import EPISODE, Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import own_code
-from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role
+from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role, StorageError
 from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import faulted, to_json
@@ -336,7 +336,7 @@ class Episode:
 
     def _broken(self, error: BaseException, new: Sequence[Message], info: JsonObject) -> Step:
         """End the episode because a step raised an exception; raise it again unless it is a fault or bad input."""
-        if isinstance(error, InputError):
+        if isinstance(error, InputError) and not isinstance(error, StorageError):
             error = Fault("bad_input", str(error), role="episode")
         if isinstance(error, Fault):
             return self.fail(error, new, info)

@@ -51,6 +51,13 @@ class InputError(SimiaError):
         return f"{text.rstrip('.')}. {self.fix}" if self.fix else text
 
 
+class StorageError(InputError):
+    """A file of a run cannot be written, for instance because the disk is full.
+
+    It ends the run, not only the episode: what cannot be kept is not worth paying for.
+    """
+
+
 class DomainError(InputError):
     """A domain folder has mistakes; ``problems`` holds one error per mistake."""
 

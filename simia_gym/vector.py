@@ -16,7 +16,7 @@ from simia_gym.assembly.task_order import Order
 from simia_gym.common.event_loop import run_sync
 from simia_gym.env import OnFault, SimiaEnv, log_once, step_values
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.types import PolicyAction, Task
 
 Flags = NDArray[np.bool_]
@@ -164,6 +164,8 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
             return await self.lanes[lane].begin(*chosen)
         except Fault as fault:
             self._broken[lane] = fault
+        except StorageError:
+            raise
         except InputError as error:
             self._broken[lane] = Fault("bad_task", str(error), role="episode")
         return "", {"fault": str(self._broken[lane])}

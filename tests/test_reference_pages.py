@@ -11,7 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import gymnasium as gym
 import pytest
@@ -22,6 +22,7 @@ from simia_gym.cli.doctor import VARIABLES
 from simia_gym.common.dotted_names import load_object
 from simia_gym.oracle import serve_in_thread
 from simia_gym.oracle.options import OracleOptions
+from simia_gym.record.events import AnyEvent
 from simia_gym.record.records import read_records
 from simia_gym.rollout.play import play
 
@@ -89,12 +90,23 @@ def events(env: str, policy: str, address: str | None = None, tasks: int = 2, **
     return found
 
 
-@pytest.mark.slow
-def test_events() -> None:
+def shown_events() -> dict[str, set[str]]:
+    """The keys of each type of event, as the page lists them."""
     shown = {}
     for kind, _, more in tables()["events"]:
         outside = re.sub(r"\([^)]*\)", "", more)
         shown[kind.strip("`")] = {"i", "type", *re.findall(r"`(\w+)`", outside)}
+    return shown
+
+
+def test_types_of_events() -> None:
+    types = {get_args(get_type_hints(event)["type"])[0]: event for event in get_args(AnyEvent)}
+    assert {kind: {key.name for key in dataclasses.fields(event)} for kind, event in types.items()} == shown_events()
+
+
+@pytest.mark.slow
+def test_events() -> None:
+    shown = shown_events()
     seen: dict[str, set[str]] = {}
     with serve_in_thread(OracleOptions(spurious_write_rate=1.0)) as server:
         model: dict[str, Any] = {"address": server.base_url, "model": "oracle"}

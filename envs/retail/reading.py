@@ -25,9 +25,16 @@ from simia_gym.types import JsonObject, Row
 
 _NO_OWN_ORDER = "an order with such items"
 _ORDER = re.compile(r"#?(W\d{7})\b")
+_OF_AN_ORDER = re.compile(r"\b(?:order|ordered|bought|number|in it|in there)\b", re.IGNORECASE)
+_AS_BEFORE = re.compile(
+    r"\boriginal\b|\bas before\b"
+    r"|\b(?:what|whatever|way|method|card|account)\b[^.?!]{0,12}\bI (?:have )?(?:paid|used)\b",
+    re.IGNORECASE,
+)
 _ACCOUNT = re.compile(r"\b(?:credit_card|gift_card|paypal)_\d+\b")
 _TITLE = re.compile(r"\b(?:[A-Z][\w-]*[a-zA-Z] )+[A-Z][\w-]*[a-zA-Z]\b")
-_ARTICLES = frozenset({"the", "a", "an"})
+_ADDRESS = re.compile(r"\b\d+ [A-Z].*?\b[A-Z]{2} \d{5}\b")
+_ARTICLES = frozenset({"the", "a", "an", "that", "this", "my", "just"})
 _COMMON = frozenset({"yes", "no", "one", "two", "none", "long", "left", "right", "bare"})
 """Option values that occur in any conversation and so prove nothing about a proposal."""
 
@@ -54,7 +61,7 @@ def order_described(text: str, case: Case) -> str | None:
     number = _ORDER.search(text)
     if number is not None:
         return f"#{number[1]}"
-    if not _TITLE.search(text) or not re.search(r"\b(?:order|number)\b", text, re.IGNORECASE):
+    if not _TITLE.search(_ADDRESS.sub("", text)) or not _OF_AN_ORDER.search(text):
         return None
     for key in profile(case)["orders"]:
         row = case.read("get_order_details", order_id=key)
@@ -190,7 +197,10 @@ def method_named(text: str, case: Case) -> str | None:
     given = _ACCOUNT.search(text)
     if given is not None:
         return given[0]
-    named = named_in(text, {key: option.forms for key, option in methods_of_customer(case).items()})
+    forms = {key: option.forms for key, option in methods_of_customer(case).items()}
+    named = named_in(text.replace("giftcard", "gift card"), forms)
+    if not named and _AS_BEFORE.search(text):
+        return original(case)
     return named[0] if named else None
 
 

@@ -218,7 +218,7 @@ class RayPool(Pool):
         while not self._assignments.done:
             self._changed.clear()
             fair = self._shares.enough(name)
-            more = self._wanted(name, capacity, recent) if fair and not self._halted else 0
+            more = self._wanted(name, capacity, recent) if fair and not self._halted and self._has_room(store) else 0
             slots = self._assignments.assign(name, more)
             busy = self._assignments.count(name) > 0
             if busy or not fair:

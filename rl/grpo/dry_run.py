@@ -13,6 +13,7 @@ from typing import Any
 
 from simia_gym.common.formatting import compact, counted
 from simia_gym.common.output import Output
+from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
@@ -28,7 +29,6 @@ from simia_gym.rl.grpo.prepare import (
 )
 from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
-from simia_gym.rl.resume import write_whole
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 
 from simia_gym.common.formatting import counted, number, percent
 from simia_gym.common.output import Output, tell, to_continue
+from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
@@ -38,7 +39,7 @@ from simia_gym.rl.grpo.run.episodes import TRAIN, forget_after, forget_validatio
 from simia_gym.rl.grpo.run.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.run.progress import TrainingDisplay, on_split
 from simia_gym.rl.grpo.run.run_folder import RunFolder, fixed, only_one
-from simia_gym.rl.resume import check_settings, write_settings, write_whole
+from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.small.card import Card, read_card, write_card
 from simia_gym.rl.verl_run.hydra import QUIET_HYDRA
 from simia_gym.rl.verl_run.log import last_error

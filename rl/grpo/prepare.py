@@ -11,6 +11,7 @@ from typing import Any
 
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.output import Output
+from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
@@ -19,7 +20,6 @@ from simia_gym.rl.grpo.in_verl.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.grpo.run.episodes import TRAIN, VAL, Purpose
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.labels import labels
-from simia_gym.rl.resume import write_whole
 from simia_gym.rl.small.card import read_card
 from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings

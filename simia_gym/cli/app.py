@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -16,6 +17,7 @@ from simia_gym.errors import SimiaError
 EXIT_INVALID = 1
 EXIT_INPUT = 2
 EXIT_INTERRUPTED = 130
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 app = typer.Typer(
     name="simia",
@@ -55,6 +57,9 @@ def run(arguments: list[str]) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader closed the pipe; exit silently
         return EXIT_INVALID
     except OSError as error:
+        if error.errno in _FULL:
+            complain(f"the disk is full ({error.strerror}). Make room, and give the command again.")
+            return EXIT_INPUT
         if error.filename is None:
             raise
         complain(f"{error.filename}: cannot be read or written ({error.strerror}). Check the path and its permissions.")

@@ -11,15 +11,15 @@ from rich.text import Text
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
-from simia_gym.cli.rollout import play_and_show
-from simia_gym.common.files import check_output
+from simia_gym.cli.terminal.playing import play_and_show, ready
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
+from simia_gym.common.writing import check_output, write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import MARK, make_report
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import read_series
-from simia_gym.rollout.run import Ended, Run, RunSettings
+from simia_gym.rollout.run import Ended, Run, RunSettings, opened
 from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
 
@@ -45,14 +45,15 @@ def evaluate(
     json: AsJson = False,
 ) -> int:
     """Measure a policy, or compare records: pass@1, pass^k, rewards and turns, with 95% intervals over tasks."""
-    settings = typed.make(RunSettings)
+    settings, sources = typed.make(RunSettings), typed.make(ModelSources)
+    outs = [] if settings.out is None else [settings.out]
     if records := _records_among(words):
         for option in typed.changed():
             if option.name != "seed":
                 fix = "Leave it out, or name an environment to play instead of records."
                 raise InputError("nothing is played where records are read", where=option.flag, fix=fix)
     if report is not None:
-        check_output(report, "--report", _BEGINNING, records or ([settings.out] if settings.out is not None else []))
+        check_output(report, "--report", _BEGINNING, records or outs)
     if records:
         series, warnings = read_series(records)
         made = make_report(series, seed=settings.seed)
@@ -66,7 +67,8 @@ def evaluate(
         more["record"] = str(ended.path)
         _show(output, make_report(series, seed=settings.seed, run=more), report, lines)
 
-    return play_and_show(typed, words[0], show, json=json, verbose=verbose)
+    with opened(settings, sources, outs) as resources:
+        return play_and_show(Output(json), ready(typed, words[0], settings, sources, resources), show, verbose=verbose)
 
 
 def _records_among(words: list[str]) -> list[Path]:
@@ -93,5 +95,5 @@ def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]
         output.say(line)
     output.result(report)
     if out is not None:
-        out.write_bytes(encode(report) + b"\n")
+        write_whole(out, encode(report) + b"\n")
         output.say(f"report: {out}")

@@ -151,7 +151,9 @@ class Typed:
         return found
 
     def as_typed(self, error: InputError) -> InputError:
-        """Replace the setting's name in an error by the option's flag."""
+        """Replace the setting's name in an error by the option's flag; errors about files stay as they are."""
+        if type(error) is not InputError:
+            return error
         name, _, rest = error.where.partition(".")
         for one in self.changed():
             if error.where in one.shown["also"]:
@@ -190,7 +192,7 @@ def with_options(
                 typed = Typed(options, {name: given.pop(name) for name in names})
                 return command(typed, **given)
             except InputError as error:
-                if type(error) is not InputError or typed is None:
+                if typed is None:
                     raise
                 raise typed.as_typed(error) from error.__cause__
 

@@ -1,11 +1,12 @@
-"""`simia rollout`, and the part of `simia evaluate` that plays."""
+"""`simia rollout`: plays one environment, or all."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 from rich.console import RenderableType
@@ -13,38 +14,33 @@ from rich.text import Text
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.cli.options import AsJson, Environment, Typed, Verbose, with_options
-from simia_gym.cli.terminal.progress import Display
-from simia_gym.cli.terminal.results import (
-    fault_lines,
-    results_json,
-    results_table,
-    route_lines,
-    spending_lines,
-    write_picture,
-)
-from simia_gym.common.files import check_output
-from simia_gym.common.formatting import counted
-from simia_gym.common.output import Output, tell, to_continue
-from simia_gym.domain.registration import resolve_env
-from simia_gym.errors import InputError
-from simia_gym.evaluation.estimate import estimate
-from simia_gym.rollout.preflight import warnings
-from simia_gym.rollout.run import Ended, Run, RunSettings, prepared
-from simia_gym.rollout.stopping import Terminated
-from simia_gym.rollout.store import RecordStore
+from simia_gym.cli.app import EXIT_INPUT, EXIT_INTERRUPTED
+from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
+from simia_gym.cli.terminal.playing import play_and_show, ready
+from simia_gym.cli.terminal.results import environments_table, results_json, results_table, write_picture
+from simia_gym.common.output import Output, complain, tell, to_continue
+from simia_gym.common.writing import check_output
+from simia_gym.domain.registration import env_ids
+from simia_gym.errors import InputError, SimiaError
+from simia_gym.llm.accounts import accounts
+from simia_gym.rollout.run import Ended, Run, RunSettings, opened
 from simia_gym.rollout.summary import spending_json
-from simia_gym.rollout.watch import to_play_again
 from simia_gym.types import JsonObject
 
-Show = Callable[[Output, Run, Ended, JsonObject, list[str]], None]
-"""Prints the results of a finished rollout, with further facts for the JSON value and further lines for people."""
+ALL = "all"
+OF_ONE_DOMAIN = ("domain", "data", "options", "routes", "grammar", "replay_from")
+"""Options whose values are names or files of one domain."""
 
 
 @with_options(RunSettings, EnvConfig, ModelSources, omit=("trials",))
 def rollout(
     typed: Typed,
-    env: Environment,
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV", help=f"An id from `simia list`, the folder of a domain, or {ALL}: each of the list."
+        ),
+    ],
     svg: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="FILE", help="Write the table of results as a picture."),
@@ -52,7 +48,10 @@ def rollout(
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
-    """Run a policy in an environment and record every episode."""
+    """Run a policy in an environment, or in all, and record every episode."""
+    if env == ALL:
+        return _play_all(typed, svg, verbose=verbose, json=json)
+    settings, sources = typed.make(RunSettings), typed.make(ModelSources)
 
     def show(output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
         title = f"{run.name} · {run.policy} · {run.suite.config.split}"
@@ -60,123 +59,96 @@ def rollout(
         for part in shown:
             output.console.print(part, soft_wrap=isinstance(part, Text))
         # Print the JSON value before anything else can fail, so that scripts always get it.
-        more = {**facts, **spending_json(ended.summary, ended.spent)}
-        output.result(results_json(run.suite.config.env, ended.summary, ended.seconds, ended.path, **more))
-        if svg is not None:
-            write_picture(svg, shlex.join(["simia", "rollout", env, *typed.words()]), *shown)
-            output.say(f"picture: {svg}")
+        output.result(_value(run, ended, facts))
+        _draw(output, svg, typed, env, shown)
 
-    return play_and_show(typed, env, show, json=json, picture=svg, verbose=verbose)
+    with opened(settings, sources, [] if settings.out is None else [settings.out]) as resources:
+        run = ready(typed, env, settings, sources, resources)
+        _check_picture(svg, [run.path])
+        return play_and_show(Output(json), run, show, verbose=verbose)
 
 
-def play_and_show(
-    typed: Typed, env: str, show: Show, *, json: bool, picture: Path | None = None, verbose: bool = False
-) -> int:
-    """Play a rollout and show its results.
+class _Together(Output):
+    """Output of several rollouts, whose JSON values are printed together at the end."""
 
-    Args:
-        typed: The parsed options.
-        env: The environment as typed: an id or a folder.
-        show: Prints the results; not called if the run is interrupted.
-        json: Whether to print one JSON value for scripts.
-        picture: File that ``show`` will write, if any.
-        verbose: Whether to print the traceback of every bug, not only the first.
+    def __init__(self, json: bool) -> None:
+        super().__init__(json)
+        self.results: list[JsonObject] = []
+
+    def result(self, value: Any) -> None:
+        """Keep the value of one rollout."""
+        self.results.append(value)
+
+
+def _play_all(typed: Typed, svg: Path | None, *, verbose: bool, json: bool) -> int:
+    """Play every registered environment, one after the other, each with a record of its own.
 
     Returns:
-        The exit code: 0, 1 (some episodes invalid, or stopped early), 130 (interrupted), 143 (SIGTERM).
+        The highest of the environments' exit codes, 2 for one that cannot be played.
 
     Raises:
-        InputError: An option or the environment is wrong.
+        InputError: An option cannot hold for all environments.
     """
-    output = Output(json)
-    settings, sources = typed.make(RunSettings), typed.make(ModelSources)
-    chosen = typed.values(EnvConfig)
-    env, domain = resolve_env(env, chosen.pop("domain", None))
-    config = EnvConfig(env=env, domain=domain, roles=sources.roles(), **chosen)
-    with prepared(config, settings, sources) as run:
-        if run.plan.torn:
-            what = f"the last group has {run.plan.torn} of {run.plan.group} episodes"
-            output.say(f"{what}: --episodes is no multiple of --group")
-        if picture is not None:
-            if picture.suffix.lower() != ".svg":
-                fix = "Give a name that ends in .svg."
-                raise InputError("the picture is written as SVG", where=f"--svg {picture}", fix=fix)
-            check_output(picture, "--svg", (b"<svg", b"<?xml"), [run.path])
-        display = Display(output, run.name, models=run.asks_models, verbose=verbose)
-        for worry in run.look():
-            output.say(f"{worry} Going on all the same.")
-        ended = run.play(display, lambda store: _announce(output, run, store))
-        return _tell(output, run, ended, show)
+    for option in typed.changed():
+        if option.name in OF_ONE_DOMAIN:
+            what = "it is for one environment, and all are to be played"
+            raise InputError(what, where=option.flag, fix=f"Leave it out, or name an environment instead of {ALL}.")
+    settings, sources, output = typed.make(RunSettings), typed.make(ModelSources), _Together(json)
+    folder = settings.out
+    if folder is None or folder.suffix == ".jsonl" or folder.is_file():
+        what = "every environment gets a record of its own"
+        raise InputError(what, where="--out", fix="Give --out DIR, the folder of the records.")
+    records = {env: folder / f"{env.removeprefix('simia/')}.jsonl" for env in env_ids()}
+    _check_picture(svg, records.values())
+
+    def show(output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
+        for line in lines:
+            output.say(line)
+        output.result(_value(run, ended, facts))
+
+    codes = [0]
+    with opened(settings, sources, records.values()) as resources:
+        for env, record in records.items():
+            accounts().drain()
+            told = len(output.results)
+            try:
+                run = ready(typed, env, replace(settings, out=record), sources, resources)
+                codes.append(play_and_show(output, run, show, verbose=verbose))
+            except (SimiaError, OSError) as error:
+                known = typed.as_typed(error) if isinstance(error, InputError) else error
+                complain(f"{env}: {known}")
+                if len(output.results) == told:
+                    output.result({"env": env, "error": str(known)})
+                codes.append(EXIT_INPUT)
+            except KeyboardInterrupt:  # before its first episode
+                tell(f"interrupted; continue with: {to_continue(folder)}")
+                output.result({"env": env, "interrupted": True})
+                codes.append(EXIT_INTERRUPTED)
+            if codes[-1] >= EXIT_INTERRUPTED:
+                break
+    split = typed.values(EnvConfig)["split"]
+    table = environments_table(f"all environments · {settings.policy} · {split}", output.results)
+    output.console.print(table)
+    Output(json).result({"folder": str(folder), "environments": output.results})
+    _draw(output, svg, typed, ALL, [table])
+    return max(codes)
 
 
-def _announce(output: Output, run: Run, store: RecordStore) -> None:
-    """Print what is about to be played: one line on who plays, warnings, the expected calls of models."""
-    suite, config, settings = run.suite, run.suite.config, run.settings
-    user, judge = config.user or suite.domain.user, config.judge
-    parts = [run.name, f"policy {run.policy}", f"simulator {suite.simulator_name}"]
-    parts += [f"{role} {name}" for role, name in (("user", user), ("judge", judge)) if name]
-    parts += [f"{role}'s model {model}" for role, model in suite.model_names.items()]
-    output.say(" · ".join([*parts, f"prompt {config.prompt}", f"seed {settings.seed}"]))
-    for warning in warnings(suite):
-        output.say(f"warning: {warning}")
-    if not run.sources.replaying:
-        expected = estimate(
-            suite,
-            run.total - len(store.finished),
-            group=settings.group,
-            player=settings.policy,
-            policy=run.options if run.places else None,
-        )
-        if expected is not None:
-            output.say(str(expected))
-    if store.finished:
-        output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
-    trained = run.trained_prompt
-    if trained not in (None, config.prompt):
-        output.say(f"warning: the policy was trained with --prompt {trained}, and plays with {config.prompt}")
+def _value(run: Run, ended: Ended, facts: JsonObject) -> JsonObject:
+    """The JSON value of a finished rollout."""
+    more = {**facts, **spending_json(ended.summary, ended.spent)}
+    return results_json(run.suite.config.env, ended.summary, ended.seconds, ended.path, **more)
 
 
-def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
-    """Print how the rollout ended and how to continue it; return the exit code."""
-    env, summary, path, total = run.suite.config.env, ended.summary, ended.path, ended.total
-    facts: JsonObject = {"policy": run.policy, "split": run.suite.config.split, "prompt": run.suite.config.prompt}
-    again = to_continue(path)
-    saved = f"{summary.all.episodes} of {total} episodes are saved in {path}"
-    if isinstance(ended.error, KeyboardInterrupt):
-        output.say(f"interrupted: {saved}")
-        tell(f"interrupted; continue with: {again}")
-        output.result(results_json(env, summary, ended.seconds, path, interrupted=True, **facts))
-        return 143 if isinstance(ended.error, Terminated) else 130
-    if ended.error is not None:
-        if summary.all.episodes:
-            output.say(saved)
-            output.result(results_json(env, summary, ended.seconds, path, error=str(ended.error), **facts))
-        raise ended.error
-    calls = None if summary.reused else ended.spent.get("simulator", {}).get("calls")
-    stateless = bool(run.suite.model_names) and run.suite.strategy == "reference"
-    lines = [*fault_lines(summary), *route_lines(summary, asked=calls, stateless=stateless)]
-    lines += spending_lines(ended.spent, resumed=summary.reused > 0)
-    if ended.stopped is not None:
-        facts["stopped"] = ended.stopped
-        lines.append(f"stopped: {ended.message}; {summary.all.valid} of {total} episodes are done")
-    lines += _to_go_on(run, ended, again)
-    show(output, run, ended, facts, [*lines, f"record: {path}"])
-    return 1 if summary.invalid or ended.stopped else 0
+def _check_picture(svg: Path | None, records: Collection[Path]) -> None:
+    if svg is None:
+        return
+    if svg.suffix.lower() != ".svg":
+        raise InputError("the picture is written as SVG", where=f"--svg {svg}", fix="Give a name that ends in .svg.")
+    check_output(svg, "--svg", (b"<svg", b"<?xml"), records)
 
 
-def _to_go_on(run: Run, ended: Ended, command: str) -> list[str]:
-    """Lines on how to play missing episodes, and faulty episodes whose fault may be transient."""
-    again = to_play_again(ended.summary)
-    if ended.stopped is None:
-        return [f"to play {counted(again, 'episode')} with such faults again: {command}"] if again else []
-    if ended.stopped == "bug":
-        return ["mend the policy and begin a new record: a record holds episodes of one version of a policy"]
-    lines = [f"continue with: {command}"]
-    if ended.stopped == "budget":
-        kept = (
-            "" if run.sources.record_cassette else "; --record-cassette keeps answers, so that none is paid for twice"
-        )
-        lines.append(f"--resume plays episodes with faults again, and the budget counts anew{kept}")
-    else:
-        lines.append("--resume plays episodes with faults again: mend the endpoint first, `simia doctor` looks at it")
-    return lines
+def _draw(output: Output, svg: Path | None, typed: Typed, env: str, shown: Collection[RenderableType]) -> None:
+    if svg is not None:
+        write_picture(svg, shlex.join(["simia", "rollout", env, *typed.words()]), *shown)
+        output.say(f"picture: {svg}")

@@ -1,13 +1,13 @@
-"""Read text, JSON and YAML files, and check where a file may be written; errors name file, line and fix."""
+"""Read text, JSON and YAML files; errors name file, line and fix."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import yaml
 
@@ -39,41 +39,6 @@ def read_text(path: Path, *, what: str = "file") -> str:
         raise InputError(f"is not UTF-8 text ({error.reason})", where=str(path), fix="Save it as UTF-8.") from error
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check its permissions.") from error
-
-
-def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records: Iterable[Path]) -> None:
-    """Check before a long run that a file can be written, and that nothing else is lost by it.
-
-    Args:
-        path: The file; its folder is made.
-        option: The option that names the file, for errors.
-        beginnings: How a file begins that may be overwritten; an empty one may be.
-        records: Record files, which must not be overwritten.
-
-    Raises:
-        InputError: The file is a record, or exists and is something else than the option writes.
-        OSError: The file cannot be written.
-    """
-    fix = f"Give another {option}."
-    where, path = str(path), path.resolve()  # a link stays, and the file that it names need not exist
-    if path in [record.resolve() for record in records]:
-        raise InputError("is a record", where=where, fix=fix)
-    existed = path.exists()
-    if path.is_file() and path.stat().st_size:
-        with path.open("rb") as file:
-            if not file.read(512).lstrip().startswith(beginnings):
-                raise InputError(f"the file exists already and is not what {option} writes", where=where, fix=fix)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.open("ab").close()
-    if not existed:
-        path.unlink()
-
-
-def append(file: IO[bytes], data: bytes) -> None:
-    """Write all bytes to an unbuffered file; usually with one write, unless the system accepts fewer bytes."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
 
 
 def read_json(path: Path, *, what: str = "JSON file") -> Any:

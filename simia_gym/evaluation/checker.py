@@ -26,6 +26,7 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import Lines, read_json
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.writing import write_whole
 from simia_gym.contracts import EPISODE
 from simia_gym.domain.domain import SPLITS, Domain, Hook
 from simia_gym.domain.loading import load_domain
@@ -207,7 +208,7 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
     path = domain.folder / domain.config.tools
     declared = [spec.entry for spec in domain.specs.values()]
     if domain.world is not None and write:
-        path.write_text(json.dumps(declared, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(declared, indent=2, ensure_ascii=False) + "\n")
         report.notes.append(f"{path} was written: {len(declared)} tools")
     mistake = partial(DomainError, where=str(path), fix="Run `simia check PATH --write-tools`.")
     if not path.is_file():

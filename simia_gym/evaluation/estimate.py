@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -24,7 +25,7 @@ from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import judged
 from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import prompt_prefix
-from simia_gym.types import Task, ToolCall, Transition
+from simia_gym.types import Message, Task, ToolCall, Transition
 from simia_gym.users import make_user
 
 EXPERT = "expert"
@@ -190,7 +191,16 @@ def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
     sample = _Sample()
     kind = suite.config.user or domain.user
     user = None if domain.user is None else make_user("scripted" if kind in (None, "llm") else kind, domain.cues)
-    episode = Episode(domain, simulator=_Watching(suite, sample), user=user, reward=domain.make_reward())
+    episode = Episode(
+        domain,
+        simulator=_Watching(suite, sample),
+        user=user,
+        reward=domain.make_reward(),
+        prompt=suite.config.prompt,
+        max_turns=suite.max_turns,
+        feedback=suite.config.feedback,
+        history=suite.history,
+    )
     policy = load_policy(player, domain.config.policies, folder=domain.folder)()
     run_sync(play(episode, task, seed=0, policy=policy, env=suite.config.env), inline=episode.inline)
     if episode.fault is not None or not episode.turn:
@@ -213,12 +223,18 @@ def _add_people(suite: Suite, task: Task, sample: _Sample, episode: Episode) -> 
             sample.add("user", size, _FORM + len(said))
             size += _FORM + len(said)
     _add_judging(suite, task, sample, record)
-    size = 0
-    for message in episode.messages:
-        text = len(encode(dict(message)))
-        if message["role"] == "assistant":
-            sample.add("policy", size, text)
-        size += text
+    messages = episode.messages
+    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    prompts = [messages[:place] for place in replies]
+    if episode.history is not None:
+        events, system = episode.ledger.events, suite.domain.prompts[suite.config.prompt]
+        views = [events[:place] for place, event in enumerate(events) if event["type"] == "action"]
+        write = partial(
+            episode.history.messages, system=system, instruction=task.instruction, grammar=suite.domain.grammar
+        )
+        prompts = [write(view) for view in views]
+    for place, prompt in zip(replies, prompts, strict=True):
+        sample.add("policy", _bytes(prompt), _bytes([messages[place]]))
 
 
 def _at_most(suite: Suite, task: Task) -> _Sample:
@@ -245,6 +261,10 @@ def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> No
         votes = kind == "forbidden" or item.get("required", kind != "format")
         # A majority of the votes; further ones are requested only if these disagree.
         sample.add("judge", size, calls=suite.config.votes // 2 + 1 if votes else 1)
+
+
+def _bytes(messages: Sequence[Message]) -> int:
+    return sum(len(encode(dict(message))) for message in messages)
 
 
 def _size_of_prompt(suite: Suite, name: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from simia_gym.common.writing import write_whole
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.goal import check_goal, first_difference, goal_of, goal_parts
 from simia_gym.domain.tasks import gold_action
@@ -117,7 +118,7 @@ def write_goals(domain: Domain) -> list[str]:
         written = [_with_goal(domain, tasks, line, path) for line in lines]
         changed = sum(new != old for new, old in zip(written, lines, strict=True))
         if changed:
-            path.write_text("\n".join(written), encoding="utf-8")
+            write_whole(path, "\n".join(written))
             notes.append(f"{path} was written: {changed} of {len(tasks)} goals are new")
     return notes
 

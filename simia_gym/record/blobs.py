@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import IO, Any
 
-from simia_gym.common.files import append
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.common.locks import take_lock
-from simia_gym.errors import InputError, PatchError
+from simia_gym.common.writing import append
+from simia_gym.errors import InputError, PatchError, StorageError
 from simia_gym.state.pointer import make_pointer, pointer_parts, resolve
 from simia_gym.types import JsonObject
 
@@ -158,22 +158,23 @@ class BlobFile(Mapping[str, bytes]):
         """Append the values that are not there yet.
 
         Raises:
-            InputError: The file cannot be written, another process writes to it, or it is no blob file.
+            StorageError: The file cannot be written.
+            InputError: Another process writes to it, or it is no blob file.
         """
-        try:
-            for name, data in blobs.items():
-                if name not in self._index:
-                    file = self._file or self._opened()
-                    line = b"".join((_BEFORE, name.encode(), _BETWEEN, data, _AFTER))
-                    append(file, line)
-                    self._index[name] = len(self._index) + 1, self._end, len(line)
-                    self._end += len(line)
-        except OSError as error:
-            fix = "Make room, then give --resume."
-            raise InputError(f"cannot be written ({error.strerror})", where=str(self.path), fix=fix) from error
+        for name, data in blobs.items():
+            if name not in self._index:
+                file = self._file or self._opened()
+                line = b"".join((_BEFORE, name.encode(), _BETWEEN, data, _AFTER))
+                append(file, line)
+                self._index[name] = len(self._index) + 1, self._end, len(line)
+                self._end += len(line)
 
     def _opened(self) -> IO[bytes]:
-        file = self._file = self.path.open("ab", buffering=0)
+        try:
+            file = self._file = self.path.open("ab", buffering=0)
+        except OSError as error:
+            fix = "Make room, or give another --out."
+            raise StorageError(f"cannot be opened ({error.strerror})", where=str(self.path), fix=fix) from error
         if not take_lock(file.fileno(), self.path):
             self.close()
             raise InputError("another process writes to it", where=str(self.path), fix="Wait for it.")

@@ -172,7 +172,11 @@ def record_from_json(value: Any, where: str, blobs: Mapping[str, bytes], line: i
 
 
 def is_torn(tail: bytes) -> bool:
-    """Whether a last line without newline is the beginning of a record line rather than other text."""
+    """Whether a last line without newline is the beginning of a record line rather than other text.
+
+    A machine that lost its power may leave zeros after it, or instead of it.
+    """
+    tail = tail.rstrip(b"\0")
     return tail.startswith(BEGINNING) or BEGINNING.startswith(tail)
 
 

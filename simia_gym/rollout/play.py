@@ -11,7 +11,7 @@ from collections.abc import Callable
 from simia_gym.common.secrets import without_secrets
 from simia_gym.domain.tasks import task_blob
 from simia_gym.episode import Episode
-from simia_gym.errors import Cut, Fault, InputError, PatchError, Role
+from simia_gym.errors import Cut, Fault, InputError, PatchError, Role, StorageError
 from simia_gym.policies import Policy, PolicyStart
 from simia_gym.rollout.limit import TimeUpError
 from simia_gym.types import Task
@@ -52,7 +52,8 @@ async def play_new(
     """Play one episode to its end with a policy of its own.
 
     Exceptions of policy, user simulator, tools and reward never leave this function, `SystemExit` and a
-    `CancelledError` raised by such code included. Only the caller's own interrupt, cancellation or timeout does.
+    `CancelledError` raised by such code included. Only the caller's own interrupt, cancellation
+    or timeout does, and a `StorageError`.
 
     Args:
         episode: A new episode.
@@ -106,7 +107,7 @@ async def play_new(
             await episode.step(action)
     except Fault as fault:
         episode.fail(fault)
-    except (KeyboardInterrupt, TimeUpError):
+    except (KeyboardInterrupt, TimeUpError, StorageError):
         raise
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _cancelled():

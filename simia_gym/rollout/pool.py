@@ -14,7 +14,7 @@ from itertools import chain
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.policies import Policy
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Job, MissingTask, Plan, make_jobs, world_group
@@ -80,6 +80,7 @@ class Pool:
         self.on_traceback: Callable[[str], None] = lambda trace: None
         self._missing_tasks: list[MissingTask] = []
         self._stopping = self._halted = False
+        self._full: StorageError | None = None
 
     def halt(self) -> None:
         """Start no further episodes; episodes in flight are finished and recorded."""
@@ -160,6 +161,8 @@ class Pool:
                     continue
                 record = known = store.finished.get(job.key)
                 if record is None:
+                    if not self._has_room(store):
+                        return
                     record, line, times = await self.play_job(job, several.set)
                     store.write(line, times, record.blobs)
                 self.summary.add(record, reused=known is not None)
@@ -228,8 +231,19 @@ class Pool:
             record = make_record(self.plan, job, episode)
             return record, record.to_line(episode.ledger)
 
+    def _has_room(self, store: RecordStore) -> bool:
+        """Whether a further episode can be recorded; if not, those in flight are finished and the run ends."""
+        try:
+            store.check_room()
+        except StorageError as error:
+            self._full = error
+            self.halt()
+        return not self._halted
+
     def _complete(self) -> None:
-        """Raise an error if tasks could not be generated, or if episodes are missing."""
+        """Raise an error if the disk is full, tasks could not be generated, or episodes are missing."""
+        if self._full is not None:
+            raise self._full
         if self._halted:
             return
         if self._missing_tasks:

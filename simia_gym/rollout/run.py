@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,7 +109,7 @@ class Ended:
 
 
 class Run:
-    """A rollout that is ready to start; `prepared` makes it.
+    """A rollout that is ready to start.
 
     Attributes:
         suite: The loaded environment.
@@ -274,21 +274,25 @@ class Run:
 
 
 @contextmanager
-def prepared(config: EnvConfig, settings: RunSettings, sources: ModelSources) -> Iterator[Run]:
-    """Prepare a rollout; at the end, close a recorded cassette and delete it if it is empty.
+def opened(settings: RunSettings, sources: ModelSources, records: Collection[Path]) -> Iterator[Resources]:
+    """Open the live resources of a run; at the end, close a recorded cassette and delete it if it is empty.
+
+    Args:
+        settings: How the run goes.
+        sources: Which models play, and how much they may use in the whole run.
+        records: The record files of the run that are known already.
 
     Raises:
-        InputError: A setting is invalid, or something that the rollout needs is missing.
+        InputError: A setting is invalid, or a cassette cannot be read or written, or is a record.
     """
-    out = settings.out
     for name in _CASSETTES:
         file: Path | None = getattr(sources, name)
-        if out is not None and file and file.resolve() in (out.resolve(), sidecar(out).resolve()):
+        if file and any(file.resolve() in (out.resolve(), sidecar(out).resolve()) for out in records):
             raise InputError(f"{file} is the record of this rollout", where=name, fix="Give another file.")
     pool_of(settings, sources)
     resources = sources.resources(resume=settings.resume)
     try:
-        yield Run(config, settings, sources, resources)
+        yield resources
     finally:
         cassette = resources.cassette
         if cassette is not None and cassette.mode == "record":

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.common.files import append
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
+from simia_gym.common.writing import append, check_room
 from simia_gym.errors import InputError
 from simia_gym.record.blobs import BlobFile, blob_path
 from simia_gym.record.records import Record, read_records
@@ -60,16 +60,19 @@ class RecordStore:
         """Append one finished episode: its line from `Record.to_line`, its entry of the sidecar file, and its blobs.
 
         Raises:
-            InputError: A file cannot be written.
+            StorageError: A file cannot be written.
         """
         self.blobs.add(blobs)
-        try:
-            append(self._lines, line)
-            append(self._times, encode(times) + b"\n")
-        except OSError as error:
-            raise InputError(
-                f"cannot be written ({error.strerror})", where=str(self.path), fix="Make room, then give --resume."
-            ) from error
+        append(self._lines, line)
+        append(self._times, encode(times) + b"\n")
+
+    def check_room(self) -> None:
+        """Check before an episode begins that it can be written.
+
+        Raises:
+            StorageError: The disk is almost full.
+        """
+        check_room(self.path)
 
     def __enter__(self) -> RecordStore:
         """Use the store as a context."""
@@ -90,6 +93,9 @@ class NoStore(RecordStore):
 
     def write(self, line: bytes, times: JsonObject, blobs: Mapping[str, bytes]) -> None:
         """Discard the episode."""
+
+    def check_room(self) -> None:
+        """Do nothing."""
 
     def __exit__(self, *_: object) -> None:
         """Do nothing: there is no file to close."""

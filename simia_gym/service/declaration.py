@@ -16,12 +16,13 @@ from simia_gym.users.cues import Texts as Lines
 
 def _pattern(value: Any) -> Any:
     try:
-        return re.compile(value, re.IGNORECASE)
+        return re.compile("|".join(listed(value)), re.IGNORECASE)
     except re.error as error:
         raise ValueError(f"is no regular expression ({error})") from None
 
 
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern, json_schema_input_type=str)]
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern, json_schema_input_type=str | tuple[str, ...])]
+"""A regular expression; of several, one must match."""
 
 
 def _function(parameters: str, gives: str, *, default: Any = None) -> Any:

@@ -6,7 +6,6 @@ question, so everything in its calls occurred in an earlier message.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 from simia_gym.actions import Grammar, get_grammar
 from simia_gym.actions.calls import call_message
 from simia_gym.actions.thinking import CLOSE, OPEN
+from simia_gym.language import read
 from simia_gym.policies import PolicyStart
 from simia_gym.service.case import Case, Need, decoded, key_of
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
@@ -21,7 +21,6 @@ from simia_gym.service.reading import Listener
 from simia_gym.service.service import Service
 from simia_gym.types import Calls, Message, PolicyAction, Say, ToolCall
 
-_YES = re.compile(r"\s*yes\b", re.IGNORECASE)
 _LINES: Mapping[str, tuple[str, ...]] = {
     "invite": ("Thank you, I have found your account. How can I help you today?", "Thank you. What can I do for you?"),
     "go": ("Shall I go ahead (yes/no)?", "Do you confirm that I should do this (yes/no)?"),
@@ -127,7 +126,7 @@ class ServiceExpert:
             return
         if self._wish is None or (self._closed and self._outcome != "refused"):
             return
-        if self._proposed is not None and _YES.match(text):
+        if self._proposed is not None and read(text).agrees and not self._corrects(text):
             self._agreed = True
             return
         if not details:  # a name that identifies is not taken for one that the wish is about
@@ -139,6 +138,14 @@ class ServiceExpert:
             for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
                 self._slots.pop(name, None)
         self._slots.update(self._listener.slots(names, text))
+
+    def _corrects(self, text: str) -> bool:
+        """Whether a text tells another value of a slot than the one that was proposed, as "do it with my gift card"."""
+        case, known = Case(self._who or "", self._reader, dict(self._slots)), self._slots.items()
+        try:
+            return any(self._listener.told(name, text, case) not in (None, [], value) for name, value in known)
+        except Need:  # it names something new
+            return True
 
     def _next(self) -> str | ToolCall:
         """The next thing to do."""

@@ -26,13 +26,13 @@ class Listener:
         self.asked = ""
 
     def wish(self, text: str) -> str | None:
-        """The wish that the text makes first; none if it makes none."""
-        found = [
-            (match.start(), name)
+        """The wish that the text makes first, of several the one that is declared first; none if it makes none."""
+        found = {
+            name: match.start()
             for name, wish in self._service.declared.wishes.items()
             if (match := wish.hear.search(text)) is not None
-        ]
-        return min(found)[1] if found else None
+        }
+        return min(found, key=found.__getitem__, default=None)
 
     def hear(self, text: str) -> None:
         """Remember a text."""
@@ -49,11 +49,15 @@ class Listener:
         Raises:
             Need: A function looks at something unknown.
         """
-        told = (self._told(name, text, case) for text in reversed(self._texts))
+        told = (self.told(name, text, case) for text in reversed(self._texts))
         return next((value for value in told if value is not None), None)
 
-    def _told(self, name: str, text: str, case: Case) -> Any:
-        """The value of a slot that one text tells."""
+    def told(self, name: str, text: str, case: Case) -> Any:
+        """The value of a slot that one text tells; ``None`` if it tells none.
+
+        Raises:
+            Need: A function looks at something unknown.
+        """
         value = self._value(name, text)
         slot = self._service.slots[name]
         if value is not None or (slot.find is None and slot.options is None):

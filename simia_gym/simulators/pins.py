@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from simia_gym.common.json_encoding import decode, encode
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.types import JsonObject
 
@@ -137,6 +137,9 @@ _LEASE = 30.0
 _PATIENCE = 30.0
 """Seconds to wait for other processes that write to the file."""
 
+_FOR_GOOD = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""Errors after which no further answer can be pinned."""
+
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
 _CLAIM = (
     "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
@@ -187,8 +190,12 @@ class SqlitePins(SharedPins):
             raise
         finally:
             renewing.cancel()
-        self._run("UPDATE pins SET answer = ? WHERE key = ? AND owner = ? AND answer IS NULL", encode(made), key, owner)
-        ((answer,),), _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
+        keep = "UPDATE pins SET answer = ? WHERE key = ? AND owner = ? AND answer IS NULL"
+        try:
+            self._run(keep, encode(made), key, owner)
+            ((answer,),), _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
+        except StorageError:
+            return made, False  # it was paid for, so it counts; the next claim ends the run
         if answer is None:
             return made, False  # another process has taken over the expired claim
         stored: JsonObject = decode(answer)
@@ -213,6 +220,9 @@ class SqlitePins(SharedPins):
                 return cursor.fetchall(), cursor.rowcount
             except sqlite3.Error as error:
                 message = f"the file of pinned answers cannot be used: {error}"
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FOR_GOOD:
+                    fix = "Make room, or give another file for the pins; then give --resume."
+                    raise StorageError(message, where=str(self.path), fix=fix) from error
                 raise Fault("pin_store", message, role="simulator") from error
 
     def _connect(self) -> sqlite3.Connection:

@@ -121,7 +121,7 @@ rules:
 WISHES = r"""  bring:
     kind: bring_several
     say: I have some books to hand in.
-    hear: '\bhand in\b'
+    hear: '\bbooks to hand in\b'
     does: ['\btake\b.{0,80}\bback\b']
     slots: [titles]
     call: {tool: return_books, with: {loan_ids: titles}}

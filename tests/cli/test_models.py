@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,25 @@ import gymnasium as gym
 import pytest
 from rich.console import Console
 
+from simia_gym import env_ids
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.terminal.progress import Display
+from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
+from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.types import Usage
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
+from simia_gym.policies import PolicyOptions
 from simia_gym.record.records import read_records
+from simia_gym.rollout.play import play
 from simia_gym.simulators.pins import MemoryPins
+from simia_gym.types import Message
 
 from .conftest import Simia
 from .servers import PAGE, answering, completion
@@ -241,7 +248,7 @@ def near(expected: float, real: float, factor: float) -> None:
     ],
 )
 def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import simia_gym.cli.rollout as module
+    import simia_gym.cli.terminal.playing as module
 
     found: list[Any] = []
 
@@ -259,6 +266,38 @@ def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytes
         near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5 * more)
         # Nobody knows beforehand how much a judge writes; an oracle writes little.
         near(expected.reply_tokens[role], spent["completion_tokens"], 1.5 * more if role == "simulator" else 3)
+
+
+class Measured:
+    """A policy, and the bytes of what another one in its place would be shown before each action."""
+
+    whole_transcript = True
+
+    def __init__(self, policy: Any, episode: Episode) -> None:
+        self.policy, self.episode, self.sizes = policy, episode, list[int]()
+        self.start = getattr(policy, "start", lambda start: None)
+
+    def act(self, messages: Sequence[Message]) -> Any:
+        self.sizes.append(sum(len(encode(dict(message))) for message in self.episode.shown))
+        return self.policy.act(messages)
+
+
+@pytest.mark.parametrize("env", env_ids())
+@pytest.mark.parametrize(
+    "given", [{}, {"history": "page"}, {"history": "steps", "prompt": "compact"}, {"max_turns": 2}]
+)
+def test_the_estimate_counts_what_a_policy_is_shown(env: str, given: dict[str, Any]) -> None:
+    suite = load_suite(EnvConfig(env, **given))
+    sizes: list[int] = []
+    for task in suite.tasks[:8]:
+        episode = suite.episode()
+        policy = Measured(suite.load_policy("expert")(), episode)
+        run_sync(play(episode, task, seed=0, policy=policy, env=env), inline=episode.inline)
+        sizes += policy.sizes
+    expected = estimate(suite, 8, policy=PolicyOptions(model="m", base_url="http://127.0.0.1:9/v1"))
+    assert expected is not None
+    assert expected.calls["policy"] == len(sizes)
+    assert expected.prompt_tokens["policy"] == round(sum(sizes) / 4)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`simia schema`: the schemas accept the files of every domain, and notice what an editor should."""
+"""`simia schema`: the schemas accept the files of every domain and every record, and notice what an editor should."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import yaml
 from simia_gym import env_ids
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
+from simia_gym.oracle import OracleOptions, serve_in_thread
 
-from .conftest import Simia
+from .conftest import HALF, Simia
 
 WHOLE = ("domain.yaml", "state.schema.json", "rubric.yaml", "service.yaml", "user.yaml", "tools.json")
 FILES = {**{name: name for name in WHOLE}, "task": "tasks/*.jsonl", "selftest": "selftests.jsonl"}
@@ -77,3 +78,65 @@ def test_mistakes_are_noticed(file: str, right: Any, wrong: Any, simia: Simia) -
     validator = jsonschema_rs.validator_for(json.loads(simia("schema", file).out))
     assert validator.is_valid(right if base is None else base | right)
     assert not validator.is_valid(wrong if base is None else base | wrong)
+
+
+LONG = "class Long:\n    def act(self, messages): return 'word ' * 9999\n"
+
+
+@pytest.fixture
+def record_schema(simia: Simia) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(json.loads(simia("schema", "record").out))
+
+
+@pytest.mark.parametrize("env", env_ids())
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--policy expert",
+        "--policy random --history page --prompt compact",
+        "--policy half.py:Half",
+        "--policy long.py:Long --group 2 --max-turns 2",
+        "--simulator llm --shadow --judge llm-all --max-turns 6",
+        "--simulator llm --strategy reference --max-turns 6",
+    ],
+)
+def test_records_fit(env: str, words: str, simia: Simia, record_schema: jsonschema_rs.Validator) -> None:
+    Path("half.py").write_text(HALF)
+    Path("long.py").write_text(LONG)
+    with serve_in_thread(OracleOptions(spurious_write_rate=0.5)) as server:
+        models = ["--model", "oracle", "--base-url", server.base_url] if "--simulator" in words else []
+        simia("rollout", env, "--episodes", 4, "--out", "r.jsonl", *words.split(), *models)
+    lines = [json.loads(line) for line in Path("r.jsonl").read_text().splitlines()]
+    assert len(lines) == 4
+    assert [error.message for line in lines for error in record_schema.iter_errors(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("v", 1),
+        ("reward", "1"),
+        ("colour", "red"),
+        ("config", {"enviroment": "x"}),
+        ("verdict", {}),
+        ("fault", {"role": "user"}),
+        ("events.0.content", None),
+        ("events.1.type", "massage"),
+        ("events.2.turn", "one"),
+        ("events.2.txt", "a"),
+        ("events.3.outcome", "maybe"),
+        ("events.-1.criteria.0.passed", "yes"),
+    ],
+)
+def test_a_damaged_line_is_noticed(
+    place: str, value: Any, desk: str, simia: Simia, record_schema: jsonschema_rs.Validator
+) -> None:
+    assert simia("rollout", desk, "--episodes", 1, "--out", "r.jsonl").code == 0
+    line = json.loads(Path("r.jsonl").read_text())
+    assert record_schema.is_valid(line)
+    *path, last = place.split(".")
+    part = line
+    for name in path:
+        part = part[int(name) if isinstance(part, list) else name]
+    part[last] = value
+    assert not record_schema.is_valid(line)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import Lines
@@ -200,51 +199,3 @@ def test_check_proves_what_customers_say_and_where_rules_begin(
         (note,) = (note for note in value["notes"] if "may be" in note)
         assert what in note
         assert "rules.py:" in note
-
-
-def test_the_expert_serves_customers_with_other_words(lending: Path, simia: Simia) -> None:
-    """The declaration that the expert reads stays; what the customers of the same tasks say is another list's."""
-    declared = lending / "service.yaml"
-    said = yaml.safe_load(declared.read_text())
-    for part, lines in yaml.safe_load(OTHER_WORDS).items():
-        for name, wordings in lines.items():
-            said[part][name]["say"] = wordings
-    (lending / "others.yaml").write_text(yaml.safe_dump(said))
-    (lending / "others.py").write_text(OTHERS)
-    manifest = lending / "domain.yaml"
-    manifest.write_text(manifest.read_text() + "generator: others.py:generate\n")
-    options = ("--domain", "lending", "--split", "train", "--policy", "expert", "--out", "run.jsonl", "--json")
-    value = simia("rollout", "simia/custom-v0", *options, "--generated", 400).json
-    fixed = value["valid"] - 400
-    assert value["success_rate"] * value["valid"] - fixed >= 0.85 * 400
-
-
-OTHERS = """
-from pathlib import Path
-from simia_gym.common.files import read_yaml
-from simia_gym.common.validation import validated
-from simia_gym.domain.config import read_config
-from simia_gym.service import Generator, Service
-from simia_gym.service.declaration import ServiceDeclaration
-
-HERE = Path(__file__).parent
-DECLARED = validated(ServiceDeclaration, read_yaml(HERE / "others.yaml"), where="others.yaml", fix="")
-generate = Generator(Service(DECLARED, HERE / "others.yaml", read_config(HERE / "domain.yaml")), "desk")
-"""
-OTHER_WORDS = r"""
-slots:
-  card: ["The number on the card: {value}.", "{value}", "Sure, that would be {value}."]
-  first_name: ["{value}", "It's {value}.", "I am called {value}."]
-  last_name: ["{value}", "It's {value}.", "Surname {value}."]
-  postcode: ["{value}", "I live in {value}.", "It's {value}."]
-  book: ["\"{value}\"", "That would be {value}.", "I mean \"{value}\", please."]
-  loan: ["{value}", "Number {value}.", "The slip says {value}."]
-  weeks: ["{value}", "I think {value} will do.", "{value} would be great."]
-wishes:
-  lend: ["Could I take out a book?", "I want to borrow something to read.", "I'd love to take out \"{book}\"."]
-  return: ["I have a book to return.", "Here is loan {loan} back.", "I'd like to hand a book in."]
-  renew: ["Can I extend a loan?", "Could you renew loan {loan}?", "I have not finished my book, can I keep it longer?"]
-  hold: ["Please put a book aside for me.", "Can you hold \"{book}\" for me?", "I want to be next in line for a book."]
-  pay: ["How can I pay what I owe?", "I'd like to pay my fees.", "I want to clear my debts."]
-  due: ["When do I have to return a book?", "What is the due date of {loan}?", "How long can I still keep my book?"]
-"""

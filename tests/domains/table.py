@@ -27,6 +27,8 @@ from ..retail import paraphrases as shop_words
 from . import desk_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
+OTHER_WORDS = Path(__file__).parent / "other_words"
+"""What the customers of services say in other words, a file a domain, by the name of its folder."""
 ALLOWED = ("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning",)
 """Warnings that are no errors: Gymnasium forks the workers of its asynchronous vectors."""
 

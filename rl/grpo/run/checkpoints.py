@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from simia_gym.rl.resume import write_whole
+from simia_gym.common.writing import write_whole
 
 MARK = "complete.json"
 _NAME = re.compile(r"global_step_(\d+)")

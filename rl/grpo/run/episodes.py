@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import IO, Any, Literal
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.common.files import append
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
+from simia_gym.common.writing import append
 from simia_gym.episode import Episode
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, StorageError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.blobs import BlobFile, blob_path
 from simia_gym.rollout.jobs import Job, Plan, make_job
@@ -187,7 +187,9 @@ class EpisodeLog:
             beside.add(blobs)
             append(file, line)
         except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", where=str(self._run), fix="Make room.") from error
+            raise StorageError(
+                f"cannot be written ({error.strerror})", where=str(self._run), fix="Make room."
+            ) from error
 
 
 def _open(stem: Path) -> IO[bytes]:

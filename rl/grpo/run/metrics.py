@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simia_gym.common.writing import write_whole
 from simia_gym.rl.curve import Points, draw_curve
 from simia_gym.rl.grpo.run.episodes import BATCHES, EPISODES, TRAIN, VAL, EpisodeLine, added_models
 from simia_gym.rl.grpo.run.run_folder import RunFolder
-from simia_gym.rl.resume import write_whole
 
 
 @dataclass

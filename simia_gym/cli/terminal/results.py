@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import compact, counted, dollars, interval, number, one_line, percent
+from simia_gym.common.writing import write_whole
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
 _MOST_ROWS = 12
@@ -37,6 +38,26 @@ def results_table(title: str, summary: Summary) -> FittingTable:
         cells = {"valid": str(tally.valid), "success": percent(tally.success_rate), "95% CI": interval(bounds)}
         table.add(kind, cells | {"reward": number(tally.mean_reward, 3), "turns": number(tally.mean_turns, 1)})
     return table
+
+
+def environments_table(title: str, results: Iterable[Mapping[str, Any]]) -> FittingTable:
+    """One row for each of several rollouts, from their JSON values; one that failed has an ``error``."""
+    table = FittingTable("environment", title=title, dispensable=("turns", "reward"), text=("ended",))
+    for one in results:
+        cells = {"valid": str(one.get("valid", 0)), "success": percent(one.get("success_rate"))}
+        cells |= {"95% CI": interval(one.get("success_interval")), "reward": number(one.get("mean_reward"), 3)}
+        table.add(one["env"], cells | {"turns": number(one.get("mean_turns"), 1), "ended": _how_it_ended(one)})
+    return table
+
+
+def _how_it_ended(result: Mapping[str, Any]) -> str:
+    if "error" in result:
+        return "failed"
+    if "interrupted" in result:
+        return "interrupted"
+    if "stopped" in result:
+        return f"stopped: {result['stopped']}"
+    return counted(result["faults"], "fault") if result["faults"] else "complete"
 
 
 def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
@@ -92,7 +113,7 @@ def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     )
     console.print(Group(Text(f"$ {command}", style="bold green"), *parts))
     # Remove rich's links to web fonts: the viewer uses its own monospace font.
-    path.write_text(_FONTS.sub("", console.export_svg(title="simia")), encoding="utf-8")
+    write_whole(path, _FONTS.sub("", console.export_svg(title="simia")))
 
 
 def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Iterator[str]:

@@ -13,9 +13,9 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.cli.options import AsJson
 from simia_gym.common.dotted_names import foreign_code
-from simia_gym.common.files import check_output
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
+from simia_gym.common.writing import check_output, write_whole
 from simia_gym.errors import InputError
 from simia_gym.record.records import read_records
 
@@ -48,7 +48,7 @@ def export_records(
     check_output(out, "FILE", (), [file])
     with foreign_code(domain.folder):
         value = write(domain, records)
-    out.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+    write_whole(out, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
     output.say(f"{out}: {counted(len(records), 'episode')}")
     output.result({"file": str(out), "episodes": len(records)})
     return 0

@@ -1,0 +1,1 @@
+"""Commands on records: show, replay, export, and records of the real benchmark."""

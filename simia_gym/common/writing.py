@@ -1,0 +1,96 @@
+"""Write files so that a full disk tears no line and no file; errors name the file and what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from simia_gym.errors import InputError, StorageError
+
+RESERVE = 16 * 2**20
+"""Bytes that must be free on a disk before an episode or a request to a model begins whose result is written there."""
+_FIX = "Make room, then give --resume."
+
+
+def append(file: IO[bytes], data: bytes) -> None:
+    """Append all bytes to an unbuffered file, or none of them; usually with one write.
+
+    Raises:
+        StorageError: The file cannot be written; what was written of `data` is removed again.
+    """
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError as error:
+        if len(rest) < len(data):
+            with suppress(OSError):
+                os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - (len(data) - len(rest)))
+        raise StorageError(f"cannot be written ({error.strerror})", where=str(file.name), fix=_FIX) from error
+
+
+def check_room(path: Path, least: int = RESERVE) -> None:
+    """Check before something costly begins that its result can be written.
+
+    Raises:
+        StorageError: The disk of `path` has less than `least` bytes free.
+    """
+    try:
+        disk = shutil.disk_usage(path.parent)
+    except OSError:
+        return
+    if disk.total and disk.free < least:
+        what = f"its disk is almost full: less than {least // 2**20} MiB are free"
+        raise StorageError(what, where=str(path), fix=_FIX)
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file atomically: if it cannot be written, an earlier version stays.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    path = path.resolve()  # a link stays
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_bytes(data.encode() if isinstance(data, str) else data)
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        fix = "Make room, or give another file."
+        raise StorageError(f"cannot be written ({error.strerror})", where=str(path), fix=fix) from error
+
+
+def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records: Iterable[Path]) -> None:
+    """Check before a long run that a file can be written, and that nothing else is lost by it.
+
+    Args:
+        path: The file; its folder is made.
+        option: The option that names the file, for errors.
+        beginnings: How a file begins that may be overwritten; an empty one may be.
+        records: Record files, which must not be overwritten.
+
+    Raises:
+        InputError: The file is a record, or exists and is something else than the option writes.
+        OSError: The file cannot be written.
+    """
+    fix = f"Give another {option}."
+    where, path = str(path), path.resolve()  # a link stays, and the file that it names need not exist
+    if path in [record.resolve() for record in records]:
+        raise InputError("is a record", where=where, fix=fix)
+    existed = path.exists()
+    if existed and not path.is_file() and not path.is_dir():
+        raise InputError("is not a regular file", where=where, fix=fix)
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as file:
+            if not file.read(512).lstrip().startswith(beginnings):
+                raise InputError(f"the file exists already and is not what {option} writes", where=where, fix=fix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.open("ab").close()
+    if not existed:
+        path.unlink()
