@@ -1,6 +1,6 @@
-"""Build the airline's database from a seed, and write down its tools.
+"""Build the airline's database and fixed tasks from seeds, and write down its tools.
 
-``python -m simia_gym.envs.airline.build`` writes ``state.json`` and ``tools.json``.
+``python -m simia_gym.envs.airline.build`` writes ``state.json``, ``tools.json`` and the fixed tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from simia_gym.envs.airline.people import (
 )
 from simia_gym.envs.airline.trips import NOW, TODAY
 from simia_gym.envs.airline.world import AirlineWorld
+from simia_gym.service import Generator, load_service, write_fixed
 from simia_gym.service.people import FIRST_NAMES, LAST_NAMES
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Split
 
 SEED = 20_240
 N_USERS, N_RESERVATIONS = 60, 150
@@ -44,6 +45,27 @@ PAST, FUTURE = 6, 13
 """For how many days before and after today the timetable holds departures."""
 STATE_FILE = Path(__file__).with_name("state.json")
 TOOLS_FILE = Path(__file__).with_name("tools.json")
+
+TASKS: dict[Split, tuple[str, ...]] = {
+    "train": (
+        "cancel", "refuse_cancel_late", "cancel_insured", "refuse_cancel_uninsured", "cancel_flight_cancelled",
+        "refuse_cancel_uncovered", "change_flights", "refuse_cancel_untrue", "change_cabin",
+        "refuse_change_flights_basic", "compensation", "refuse_flown", "compensation_delay", "refuse_no_seats",
+        "lookup_status", "refuse_other_customer", "lookup_total", "refuse_compensation_regular", "combined_two",
+        "refuse_compensation_delay", "combined_three", "refuse_compensation_reason", "withheld", "refuse_certificate",
+        "changed_date", "refuse_gift_card_short", "changed_flight", "refuse_split_cabin", "changed_cabin",
+        "refuse_insurance", "changed_withdraw", "refuse_change_route", "transfer", "refuse_stranger",
+        "refuse_then_cabin", "refuse_then_other", "refuse_lookup_other", "refuse_cancelled_before",
+        "refuse_compensation_untrue", "refuse_other_payment",
+    ),
+    "test": (
+        "cancel", "cancel_insured", "change_flights", "change_cabin", "compensation", "compensation_delay",
+        "lookup_status", "combined_two", "combined_three", "withheld", "changed_date", "changed_cabin",
+        "changed_withdraw", "refuse_cancel_late", "refuse_cancel_uncovered", "refuse_change_flights_basic",
+        "refuse_flown", "refuse_compensation_regular", "refuse_stranger", "refuse_then_cabin",
+    ),
+}  # fmt: skip
+"""Kinds of the fixed tasks."""
 
 _STATUSES: dict[Status, int] = {"landed": 12, "flying": 12, "on time": 6, "delayed": 4, "cancelled": 1}
 
@@ -150,9 +172,11 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
 
 
 def main() -> None:
-    """Write ``state.json`` and ``tools.json`` beside this module."""
+    """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
     STATE_FILE.write_text(state_text(build()), encoding="utf-8")
     TOOLS_FILE.write_text(tools_text(AirlineWorld), encoding="utf-8")
+    service = load_service(STATE_FILE.parent)
+    write_fixed(Generator(service, service.ids), STATE_FILE.parent, TASKS["train"], TASKS["test"])
 
 
 if __name__ == "__main__":
