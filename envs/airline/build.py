@@ -48,21 +48,20 @@ TOOLS_FILE = Path(__file__).with_name("tools.json")
 
 TASKS: dict[Split, tuple[str, ...]] = {
     "train": (
-        "cancel", "refuse_cancel_late", "cancel_insured", "refuse_cancel_uninsured", "cancel_flight_cancelled",
-        "refuse_cancel_uncovered", "change_flights", "refuse_cancel_untrue", "change_cabin",
-        "refuse_change_flights_basic", "compensation", "refuse_flown", "compensation_delay", "refuse_no_seats",
-        "lookup_status", "refuse_other_customer", "lookup_total", "refuse_compensation_regular", "combined_two",
-        "refuse_compensation_delay", "combined_three", "refuse_compensation_reason", "withheld", "refuse_certificate",
-        "changed_date", "refuse_gift_card_short", "changed_flight", "refuse_split_cabin", "changed_cabin",
-        "refuse_insurance", "changed_withdraw", "refuse_change_route", "transfer", "refuse_stranger",
-        "refuse_then_cabin", "refuse_then_other", "refuse_lookup_other", "refuse_cancelled_before",
-        "refuse_compensation_untrue", "refuse_other_payment",
+        "cancel", "refuse_cancel_late", "cancel_insured", "refuse_cancel_uncovered", "change_flights",
+        "refuse_change_flights_basic", "change_cabin", "refuse_no_seats", "compensation",
+        "refuse_compensation_regular", "book", "refuse_book_six", "book_certificate", "refuse_book_certificates",
+        "baggage", "refuse_baggage_fewer", "passengers", "refuse_passengers_more", "lookup_bags",
+        "refuse_other_customer", "lookup_price", "refuse_flown", "lookup_status", "refuse_compensation_delay",
+        "compensation_delay", "refuse_insurance", "book_cheapest", "refuse_gift_card_short", "combined_two",
+        "refuse_certificate", "combined_three", "refuse_split_cabin", "withheld", "refuse_change_route",
+        "changed_date", "refuse_stranger", "changed_withdraw", "transfer", "refuse_then_other", "refuse_lookup_other",
     ),
     "test": (
-        "cancel", "cancel_insured", "change_flights", "change_cabin", "compensation", "compensation_delay",
-        "lookup_status", "combined_two", "combined_three", "withheld", "changed_date", "changed_cabin",
-        "changed_withdraw", "refuse_cancel_late", "refuse_cancel_uncovered", "refuse_change_flights_basic",
-        "refuse_flown", "refuse_compensation_regular", "refuse_stranger", "refuse_then_cabin",
+        "cancel_flight_cancelled", "refuse_cancel_uninsured", "change_flights", "refuse_cancel_untrue", "change_cabin",
+        "refuse_compensation_untrue", "compensation", "refuse_passengers_fewer", "book", "refuse_book_short",
+        "book_certificate", "refuse_then_cabin", "baggage", "refuse_stranger", "passengers_name", "lookup_balance",
+        "lookup_total", "combined_two", "withheld", "changed_cabin",
     ),
 }  # fmt: skip
 """Kinds of the fixed tasks."""
