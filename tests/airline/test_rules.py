@@ -8,7 +8,7 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.envs.airline.booking import shares
+from simia_gym.envs.airline.wishes.booking import shares
 from simia_gym.service import Case, Grant, decide, load_service
 from simia_gym.types import JsonObject, Row, ToolCall
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from simia_gym.envs.airline.draw import ROUTES, add_flight, departure, friends_account, future_day, method_of
-from simia_gym.envs.airline.flights import CHEAPEST, bookable, chosen, expected, offered, told
-from simia_gym.envs.airline.party import in_full, people, some_people
 from simia_gym.envs.airline.people import BAG, INSURANCE, free_bags, make_method
-from simia_gym.envs.airline.reading import method_named, methods_of_customer
 from simia_gym.envs.airline.trips import CABINS, account, dollars, profile, time_text
+from simia_gym.envs.airline.wishes.draw import ROUTES, add_flight, departure, friends_account, future_day, method_of
+from simia_gym.envs.airline.wishes.flights import CHEAPEST, bookable, chosen, expected, offered, told
+from simia_gym.envs.airline.wishes.party import in_full, people, some_people
+from simia_gym.envs.airline.wishes.reading import method_named, methods_of_customer
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 

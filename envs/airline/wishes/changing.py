@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from simia_gym.envs.airline.draw import add_flight, day_after, departure, draw_trip, method_of, settle
-from simia_gym.envs.airline.flights import CHEAPEST, bookable, chosen, expected, offered, told
 from simia_gym.envs.airline.people import make_departure
 from simia_gym.envs.airline.trips import CABINS, account, dollars, flights_of, held, method, time_text, trip
+from simia_gym.envs.airline.wishes.draw import add_flight, day_after, departure, draw_trip, method_of, settle
+from simia_gym.envs.airline.wishes.flights import CHEAPEST, bookable, chosen, expected, offered, told
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject, Row
 

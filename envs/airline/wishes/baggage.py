@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from simia_gym.envs.airline.draw import draw_trip, method_of, settle
-from simia_gym.envs.airline.flights import bookable, chosen
 from simia_gym.envs.airline.people import BAG, free_bags
 from simia_gym.envs.airline.trips import TODAY, account, date_text, dollars, held, profile, time_text, trip
+from simia_gym.envs.airline.wishes.draw import draw_trip, method_of, settle
+from simia_gym.envs.airline.wishes.flights import bookable, chosen
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from simia_gym.envs.airline.draw import draw_trip, settle
 from simia_gym.envs.airline.people import make_passenger
 from simia_gym.envs.airline.trips import profile, trip
+from simia_gym.envs.airline.wishes.draw import draw_trip, settle
 from simia_gym.service import Case, Cast, Drawn, Member, No
 from simia_gym.types import JsonObject, Row
 

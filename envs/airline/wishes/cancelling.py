@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from simia_gym.envs.airline.draw import cancelled_before, draw_trip, earlier, leaves_today, settle
 from simia_gym.envs.airline.people import Status
 from simia_gym.envs.airline.trips import TODAY, dollars, profile, statuses, trip
+from simia_gym.envs.airline.wishes.draw import cancelled_before, draw_trip, earlier, leaves_today, settle
 from simia_gym.service import Case, Cast, Drawn, Member, No
 from simia_gym.types import JsonObject
 

@@ -1,0 +1,1 @@
+"""What customers want: rules, the words for details, what a wish comes to, and the drawing of tasks."""
