@@ -222,7 +222,7 @@ class _Turn:
             return
         self.memory.stuck += 1
         self.memory.waits = 0
-        if self.request.action is not None and self.heard.offered:
+        if self.request.action is not None and self._offers():
             self.say(_DECLINE, "deny")
             self.parts.append(self._wish())
         else:
@@ -408,7 +408,16 @@ class _Turn:
         request = self.request
         if request.action is None:
             return False
-        return request.action in self.heard.actions or self.memory.proposed or self._in_full()
+        return self.memory.proposed or self._speaks_of_it() or self._in_full()
+
+    def _speaks_of_it(self) -> bool:
+        """Whether the message has words of the request's action."""
+        return self.cues.about(self.request.action, self.heard.reading.words)
+
+    def _offers(self) -> bool:
+        """Whether the message asks for a yes to some action, in the same sentence."""
+        asked = [said.sentence.plain for said in self.heard.reading.said if "confirm" in said.acts]
+        return any(self.cues.about(action, text) for text in asked for action in self.cues.actions)
 
     def _in_full(self) -> bool:
         """Whether the message names every detail of the request."""
@@ -416,20 +425,21 @@ class _Turn:
 
     def _stated(self) -> bool:
         """Whether the message, beside what it refuses, proposes the request in full and nothing else."""
-        if self.request.action not in self.heard.stated or not self._in_full():
+        granted = [said.sentence.plain for said in self.heard.reading.said if "refuse" not in said.acts]
+        if not self.cues.about(self.request.action, "\n".join(granted)) or not self._in_full():
             return False
         right = {words for item in self.request.expect for words in item.any}
         return not any(self._mentions(words) for item in self.request.expect for words in {*item.avoid} - right)
 
     def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
-        spoke = self.request.action in self.heard.actions and not self.heard.asks
+        spoke = not self.heard.asks and self._speaks_of_it()
         self.memory.waits, self.memory.proposed, self.memory.named = 0, spoke, self._named() if spoke else ()
 
     def _fall_back(self) -> None:
         """Repeat the request; the next time, say that there is nothing to add; then give up."""
         memory = self.memory
-        proposed = self.request.action in self.heard.actions
+        proposed = self._speaks_of_it()
         memory.named = self._named() if proposed else ()
         memory.stuck, memory.waits, memory.proposed = memory.stuck + 1, 0, proposed
         if memory.stuck == 1:
