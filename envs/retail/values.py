@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from simia_gym.envs.retail.orders import REASONS, total
 from simia_gym.envs.retail.rules import (
@@ -147,10 +146,9 @@ def of_variants(case: Case) -> JsonObject:
     return {"count": str(count), "aloud": _ONES[count]}
 
 
-def no_other_count(case: Case, drawn: Drawn) -> list[JsonObject]:
-    """An answer about a number names few others, and needs the product alone."""
-    rivals = [name for n in range(11) if n != _in_stock(case) for name in (str(n), _ONES[n])]
-    return [_told(case, rivals=rivals, most=5)]
+def shown_by_product_alone(case: Case, drawn: Drawn) -> list[JsonObject]:
+    """How many variants there are stands in the product."""
+    return [_told(case)]
 
 
 def shown_by_item_too(case: Case, drawn: Drawn) -> list[JsonObject]:
@@ -158,16 +156,10 @@ def shown_by_item_too(case: Case, drawn: Drawn) -> list[JsonObject]:
     return [_told(case, {"tool": "get_item_details", "arguments": {"item_id": case.slot("version")}})]
 
 
-def _told(case: Case, *others: JsonObject, **check: Any) -> JsonObject:
+def _told(case: Case, *others: JsonObject) -> JsonObject:
     """The item of a question about a product, which needs the product or something else that shows the same."""
     seen = {"tool": "get_product_details", "arguments": {"product_id": wanted_product(case)["product_id"]}}
-    return {"id": "told", "check": {"after": [[seen, *others]], **check}}
-
-
-def no_other_status(case: Case, drawn: Drawn) -> list[JsonObject]:
-    """An answer about a status names one other at most."""
-    rivals = [name for name in _STATUSES if name != order(case)["status"]]
-    return [{"id": "told", "check": {"rivals": rivals, "most": 1}}]
+    return {"id": "told", "check": {"after": [[seen, *others]]}}
 
 
 def kept_secret(case: Case, drawn: Drawn) -> list[JsonObject]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -32,6 +33,17 @@ class SaysArgs(Args):
         ge=0,
         description="Most wrong answers that a message may contain and still count (not in `substring`).",
     )
+    kind: str = Field(
+        default="",
+        description="A regular expression of what an answer looks like; then only a message that asserts one such value"
+        " counts, and of several the last (not in `substring`).",
+    )
+    about: str = Field(
+        default="", description="Of `kind`: a regular expression of what names the value, where others stand beside it."
+    )
+    during: str = Field(
+        default="", description="A scripted user's request; only what the agent says about it counts, if given."
+    )
     longest: int = Field(
         default=4000, ge=1, description="Longest message, in characters, that counts (not in `substring`)."
     )
@@ -43,12 +55,18 @@ class SaysArgs(Args):
     def _something(self) -> SaysArgs:
         if not self.all and not self.any:
             raise ValueError("give `all` or `any`")
+        for pattern in (self.kind, self.about):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
         return self
 
 
 def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
     """The agent told the user the given texts, without reciting many others; the value is the share of them told."""
     ready, missed = ready_at(finished, args.after)
+    answers = _answers(finished, args) if args.kind else None
 
     def tells(told: AgentTurn, reading: Reading, text: str) -> bool:
         if told.event <= ready:
@@ -57,6 +75,9 @@ def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
             return True
         if len(told.text) > args.longest:
             return False
+        if answers is not None:
+            value = answers.get(told.event)
+            return value is not None and wanted(text).stands_in(read(value))
         if args.rivals:
             return sum(wanted(rival).stands_in(reading) for rival in args.rivals) <= args.most
         return wanted(text).competitors(reading) <= args.most
@@ -77,6 +98,17 @@ def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
         return Finding(1.0, f"the user was told {told}", evidence)
     why = f": {missed} never came first" if missed else ""
     return Finding(met / parts, f"the user was not told {', '.join(missing)}{why}", evidence)
+
+
+def _answers(finished: FinishedEpisode, args: SaysArgs) -> dict[int, str]:
+    """The events in which the agent asserted exactly one value, with the value; the last alone within one request."""
+    found: dict[int, str] = {}
+    for told in finished.agent_turns:
+        request = _request_before(finished, told.event) if args.during else None
+        value = read(told.text).asserted(args.kind, args.about).one if request in (None, args.during) else None
+        if value is not None:
+            found = {told.event: value} if request else {**found, told.event: value}
+    return found
 
 
 class NotSaysArgs(Args):

@@ -1,5 +1,6 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
+from simia_gym.language.answer import Asserted
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
@@ -7,4 +8,4 @@ from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.wanted import contains_plainly, wanted
 
-__all__ = ["Act", "Cue", "Detail", "Reading", "Sentence", "asked", "contains_plainly", "read", "wanted"]
+__all__ = ["Act", "Asserted", "Cue", "Detail", "Reading", "Sentence", "asked", "contains_plainly", "read", "wanted"]

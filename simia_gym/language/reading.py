@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
+from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
@@ -77,6 +78,15 @@ class Reading:
         unknown = tuple(deed for deed in deeds if deed not in DEEDS)
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
+
+    def asserted(self, kind: str, about: str = "") -> Asserted:
+        """Find the values of a kind that the message asserts, as the answer to a question.
+
+        Args:
+            kind: A regular expression of what a value looks like, over lower-case text.
+            about: A regular expression of what names the value, such as the word "total"; anything does if empty.
+        """
+        return asserted(self.sentences, re.compile(kind), re.compile(about) if about else None)
 
     @cached_property
     def agrees(self) -> bool:

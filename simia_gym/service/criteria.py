@@ -121,7 +121,7 @@ class Judged:
             more = _refused(service, wish, request, verdict, tried, *needs, self._suffix, alone=self._alone)
             self.items.extend(more)
         else:
-            self.items.append(_told(service, verdict, self._suffix))
+            self.items.append(_told(service, wish, request, verdict, self._suffix))
             request["told"] = [list(verdict.texts)]
         function = wish.criteria
         if isinstance(verdict, Refusal):
@@ -236,9 +236,13 @@ def _refused(
     yield _forbidden(f"not_claimed{suffix}", claimed, "The agent claims no such deed.")
 
 
-def _told(service: Service, verdict: Answer, suffix: str) -> JsonObject:
-    """A question: one of the texts is told, after what the answer needs."""
-    check = {"program": "says", "any": list(verdict.texts), "after": _after(service, verdict.reads), "most": 8}
+def _told(service: Service, wish: WishDeclaration, request: JsonObject, verdict: Answer, suffix: str) -> JsonObject:
+    """A question: one of the texts is told, and nothing else of its kind, after what the answer needs."""
+    check: JsonObject = {"program": "says", "any": list(verdict.texts), "after": _after(service, verdict.reads)}
+    if wish.token is None:
+        check["most"] = 8
+    else:
+        check |= {"kind": service.declared.tokens[wish.token], "about": wish.about, "during": request["id"]}
     return _required(f"told{suffix}", check, "The agent answers the question.")
 
 

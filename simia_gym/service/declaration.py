@@ -135,7 +135,12 @@ class WishDeclaration(_Part):
     report: Lines = Field((), description="What the expert says when it is done; built in if not given.")
     tell: str = Field("", description="The answer to a question, in the expert's words.")
     answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
-    token: str | None = Field(None, description="Which of `tokens` an answer to the question looks like.")
+    token: str | None = Field(
+        None, description="Which of `tokens` an answer looks like; then the customer wants one value of this kind."
+    )
+    about: CuePattern = Field(
+        "", description="Pattern of what names the answer, where others of its kind stand beside it."
+    )
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
     deeds: Lines = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
     draw: str = _function("cast, member", "Drawn", default=...)

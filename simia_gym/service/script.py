@@ -129,7 +129,7 @@ def request(
         answered = decide(service, wish, case, strict=False)
         made["told"] = [list(answered.texts)] if isinstance(answered, Answer) and answered.texts else []
         if wish.token is not None:
-            made["answer"] = wish.token
+            made["answer"], made["about"] = wish.token, wish.about
     lines_told = [line for slot in described for line in service.slots[slot].describe]
     return made, {*told, *(slot for slot in slots if any(f"{{{slot}}}" in line for line in lines_told))}
 

@@ -86,17 +86,11 @@ class Heard:
         reading: The message, read by `simia_gym.language`.
         asks: Slots that the message asks for, in order of mention.
         acts: The message's dialogue acts; "could you confirm your email?" asks for a slot, not for consent.
-        actions: Actions of the domain whose words occur in the message.
-        offered: Actions whose words occur in a sentence that asks for a yes.
-        stated: Of a message that refuses and asks for a yes, actions whose words occur where it refuses nothing.
     """
 
     reading: Reading
     asks: tuple[str, ...]
     acts: frozenset[Act]
-    actions: frozenset[str]
-    offered: frozenset[str]
-    stated: frozenset[str]
 
 
 class Cues:
@@ -125,27 +119,23 @@ class Cues:
         reading = read(text)
         asks: dict[str, None] = {}
         acts: set[Act] = set()
-        offered: set[str] = set()
         for said in reading.said:
             slots = _asked(self, said.sentence)
             asks.update(dict.fromkeys(slots))
             acts |= said.acts
-            if "confirm" in said.acts:
-                offered |= self._actions(said.sentence.plain)
         if not any("confirm" in said.acts and (said.firm or not _asked(self, said.sentence)) for said in reading.said):
             acts.discard("confirm")
-        actions = stated = self._actions(reading.words)
-        if acts >= {"refuse", "confirm"}:
-            stated = self._actions("\n".join(said.sentence.plain for said in reading.said if "refuse" not in said.acts))
-        return Heard(reading, tuple(asks), frozenset(acts), actions, frozenset(offered), stated)
+        return Heard(reading, tuple(asks), frozenset(acts))
 
     def tokens_in(self, kind: str, text: str) -> set[str]:
         """The values in a lower-case text that match a token pattern, without a leading ``#``."""
         pattern = self.tokens.get(kind)
         return set() if pattern is None else {found.group(0).lstrip("#") for found in pattern.finditer(text)}
 
-    def _actions(self, text: str) -> frozenset[str]:
-        return frozenset(name for name, cue in self.actions.items() if cue.occurs(text))
+    def about(self, action: str | None, text: str) -> bool:
+        """Whether words of an action occur in a lower-case text."""
+        cue = None if action is None else self.actions.get(action)
+        return cue is not None and cue.occurs(text)
 
 
 # Without the cache, retail plays 14 to 25% fewer steps a second.

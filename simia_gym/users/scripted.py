@@ -12,7 +12,8 @@ It handles a message by the first rule that applies:
 4. It answers a request for confirmation with an explicit yes (act ``confirm``), a change of mind, a correction if the
    proposal names a wrong detail, or a question (act ``clarify``) if the proposal leaves out a detail.
 5. It answers questions for details.
-6. It believes the agent's claim that the request is fulfilled.
+6. It takes one value for the answer to its question, and asks which one it is if the message leaves that open; it
+   believes the agent's claim that the request is fulfilled.
 7. Otherwise it repeats its request, then says that it has nothing to add, then gives up and leaves.
 
 ``Transition.meta`` holds the dialogue acts of each reply.
@@ -24,10 +25,11 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.language import wanted
+from simia_gym.language import Asserted, wanted
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
@@ -44,6 +46,7 @@ _CLARIFY = (
     "Before I agree: can you tell me exactly what will be done, with the {what}?",
     "I would like to know exactly what I agree to. Please name the {what} in full.",
 )
+_WHICH = ("Which one is it?", "I need one answer. Which one is it?", "So which one is it?")
 _DECLINE = ("No, thank you, that is not what I asked for.", "No, thanks. I want something else.")
 _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
 _WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
@@ -219,7 +222,7 @@ class _Turn:
             return
         self.memory.stuck += 1
         self.memory.waits = 0
-        if self.request.action is not None and self.heard.offered:
+        if self.request.action is not None and self._offers():
             self.say(_DECLINE, "deny")
             self.parts.append(self._wish())
         else:
@@ -231,8 +234,10 @@ class _Turn:
         if "wait" in acts and memory.waits < _PATIENCE:
             self.say(_WAIT, "wait")
             memory.waits += 1
-        elif request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
+        elif request.answer is not None and self._answered.one is not None:
             self._thank()
+        elif request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
+            self._ask_which()
         elif "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
             self.say(request.say, "request")
             self.slots.append("request")
@@ -261,7 +266,15 @@ class _Turn:
             if index in self.memory.told or any(self._mentions(words) for words in group)
         )
 
+    @cached_property
+    def _answered(self) -> Asserted:
+        """What the message asserts as the answer to the user's question."""
+        pattern = self.cues.tokens.get(self.request.answer or "")
+        return self.heard.reading.asserted(pattern.pattern if pattern else r"(?!)", self.request.about)
+
     def _settled(self) -> bool:
+        if self.request.answer is not None:
+            return self._answered.named and self._answered.one is not None
         if self.request.done:
             return len(self.memory.done) == len(self.request.done)
         return bool(self.request.told) and len(self.memory.told) == len(self.request.told)
@@ -308,6 +321,15 @@ class _Turn:
             if self.heard.asks:
                 self._inform()
             memory.waits, memory.proposed, memory.named = 0, True, named
+
+    def _ask_which(self) -> None:
+        """Ask for one answer; give up after several attempts."""
+        self.memory.unclear += 1
+        if self.memory.unclear > _PATIENCE:
+            self._leave(_GIVE_UP, "give_up")
+        else:
+            self.say(_WHICH, "clarify", key="which")
+            self.memory.waits = 0
 
     def _clarify(self, named: tuple[int, ...]) -> None:
         """Ask for the details that the proposal leaves out; give up after several attempts."""
@@ -386,7 +408,16 @@ class _Turn:
         request = self.request
         if request.action is None:
             return False
-        return request.action in self.heard.actions or self.memory.proposed or self._in_full()
+        return self.memory.proposed or self._speaks_of_it() or self._in_full()
+
+    def _speaks_of_it(self) -> bool:
+        """Whether the message has words of the request's action."""
+        return self.cues.about(self.request.action, self.heard.reading.words)
+
+    def _offers(self) -> bool:
+        """Whether the message asks for a yes to some action, in the same sentence."""
+        asked = [said.sentence.plain for said in self.heard.reading.said if "confirm" in said.acts]
+        return any(self.cues.about(action, text) for text in asked for action in self.cues.actions)
 
     def _in_full(self) -> bool:
         """Whether the message names every detail of the request."""
@@ -394,20 +425,21 @@ class _Turn:
 
     def _stated(self) -> bool:
         """Whether the message, beside what it refuses, proposes the request in full and nothing else."""
-        if self.request.action not in self.heard.stated or not self._in_full():
+        granted = [said.sentence.plain for said in self.heard.reading.said if "refuse" not in said.acts]
+        if not self.cues.about(self.request.action, "\n".join(granted)) or not self._in_full():
             return False
         right = {words for item in self.request.expect for words in item.any}
         return not any(self._mentions(words) for item in self.request.expect for words in {*item.avoid} - right)
 
     def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
-        spoke = self.request.action in self.heard.actions and not self.heard.asks
+        spoke = not self.heard.asks and self._speaks_of_it()
         self.memory.waits, self.memory.proposed, self.memory.named = 0, spoke, self._named() if spoke else ()
 
     def _fall_back(self) -> None:
         """Repeat the request; the next time, say that there is nothing to add; then give up."""
         memory = self.memory
-        proposed = self.request.action in self.heard.actions
+        proposed = self._speaks_of_it()
         memory.named = self._named() if proposed else ()
         memory.stuck, memory.waits, memory.proposed = memory.stuck + 1, 0, proposed
         if memory.stuck == 1:

@@ -28,6 +28,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from simia_gym.common.validation import validated
+from simia_gym.users.cues import CuePattern
 
 
 def _listed(value: Any) -> Any:
@@ -95,7 +96,9 @@ class Request(_Part):
         expect: Details that a proposal must name.
         done: Tool calls that fulfil the request.
         told: Groups of texts; the agent answers a question by saying one text of each group.
-        answer: Token pattern of answers to a question; any matching value, right or wrong, ends the question.
+        answer: Token pattern of answers to a question; any one matching value, right or wrong, ends the question, and
+            the user asks which one it is if a message asserts several.
+        about: Pattern of what names the answer, where other values of its kind stand beside it.
         insist: Number of objections to refusals.
         insist_say: Lines that object to a refusal.
         accept: Lines that accept a refusal.
@@ -114,6 +117,7 @@ class Request(_Part):
         tuple[Line, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[Line, ...] | None)
     ] = ()
     answer: str | None = None
+    about: CuePattern = ""
     insist: int = 1
     insist_say: Line = ()
     accept: Line = ()

@@ -45,6 +45,18 @@ def test_agreement(text: str, expected: bool) -> None:
     assert read(text).agrees is expected
 
 
+KINDS = {
+    "money": (r"\$\d+(?:\.\d{1,2})?\b", r"\btotal\b"),
+    "count": (r"(?<![\w#.])(?:\d{1,3}|four|five)\b", r"\bin stock\b"),
+    "status": (r"\b(?:pending|processed|delivered|cancelled)\b", ""),
+}
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), TABLE["answers"])
+def test_an_answer_is_the_one_value_that_is_asserted(kind: str, text: str, value: str | None) -> None:
+    assert read(text).asserted(*KINDS[kind]).one == value
+
+
 def test_every_kind_that_the_shop_refuses_has_refusals_that_claim_nothing() -> None:
     by_kind = TABLE["refused_by_kind"]
     assert set(by_kind) <= set(generator().kinds)

@@ -1,0 +1,84 @@
+"""Finds which values of a kind a message asserts: one in "the total is $5", none in "it can be $5"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simia_gym.language.text import Sentence
+
+_CLAUSE = re.compile(r"; |,? (?:but|while|whereas|although|because)\b|, (?:and|so|of which|of those|which|yet)\b")
+_NOT_SAID = re.compile(
+    r"\b(?:can|could|may|might|will|would|should|if|once|when|whenever|until|unless|not|never|neither|nor|cannot"
+    r"|without|instead of|rather than|than|over|under|above|below|\w+n't)(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
+)
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"
+    r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
+    r"|i (?:think|believe|suppose|assume))\b"
+)
+_DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
+_OPEN_END = re.compile(r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)")
+_NEAR = 240
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NAMES = {name: str(number) for number, name in enumerate(_ONES)}
+
+
+class Asserted(NamedTuple):
+    """The values that a message asserts.
+
+    Attributes:
+        values: The values, each once, as they are written.
+        named: Whether the values stand where the message says what they are.
+        certain: Whether the message leaves nothing open.
+    """
+
+    values: tuple[str, ...]
+    named: bool
+    certain: bool
+
+    @property
+    def one(self) -> str | None:
+        """The value, if exactly one is asserted for certain."""
+        return self.values[0] if len(self.values) == 1 and self.certain else None
+
+
+def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pattern[str] | None) -> Asserted:
+    """Find the values of a kind that some sentences assert.
+
+    Negated, conditional and merely possible values are not asserted. If a clause or its heading says what the values
+    are (``about``), only the values of such clauses count.
+
+    Args:
+        sentences: The sentences.
+        kind: What a value looks like.
+        about: What names the values, such as the word "total".
+    """
+    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    unsure = dict.fromkeys(found, False)
+    for sentence in sentences:
+        text, start = sentence.plain, 0
+        if sentence.question or kind.search(text) is None:
+            continue
+        for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
+            clause = text[start:end]
+            named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
+            for match in kind.finditer(clause):
+                before = text[max(0, start + match.start() - _NEAR) : start + match.start()]
+                at = start + match.end()
+                doubt = _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
+                denied = _NOT_SAID.search(before, max(0, len(before) - match.start())) or _DENIED.match(text, at)
+                if doubt or not denied:
+                    found[named].setdefault(_value(match[0]), match[0])
+                    unsure[named] |= doubt
+            start = end
+    named = bool(found[True])
+    return Asserted(tuple(found[named].values()), named, not unsure[named])
+
+
+def _value(text: str) -> str:
+    """What two ways of writing a value have in common."""
+    plain = text.strip("#$ ")
+    plain = _NAMES.get(plain, plain)
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
