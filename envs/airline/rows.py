@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from simia_gym.common.validation import validated
+from simia_gym.envs._tau2.rows import CreditCard, Name, Strict, UserAddress, check_keys
 from simia_gym.envs.airline.people import AIRPORTS, Status
 from simia_gym.envs.airline.trips import NOW
-from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 Cabin = Literal["business", "economy", "basic_economy"]
@@ -86,50 +86,25 @@ class Reservation(BaseModel):
     status: Literal["cancelled"] | None = None
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-
-class _Name(_Row):
-    first_name: str
-    last_name: str
-
-
-class _Address(_Row):
-    address1: str
-    address2: str
-    city: str
-    country: str
-    state: str
-    zip: str
-
-
-class _CreditCard(_Row):
-    source: Literal["credit_card"]
-    id: str
-    brand: str
-    last_four: str
-
-
-class _GiftCard(_Row):
+class _GiftCard(Strict):
     source: Literal["gift_card"]
     id: str
     amount: float
 
 
-class _User(_Row):
+class _User(Strict):
     user_id: str
-    name: _Name
-    address: _Address
+    name: Name
+    address: UserAddress
     email: str
     dob: str
-    payment_methods: dict[str, Annotated[_CreditCard | _GiftCard | Certificate, Field(discriminator="source")]]
+    payment_methods: dict[str, Annotated[CreditCard | _GiftCard | Certificate, Field(discriminator="source")]]
     saved_passengers: list[Passenger]
     membership: Literal["gold", "silver", "regular"]
     reservations: list[str]
 
 
-class _Departure(_Row):
+class _Departure(Strict):
     status: Status
     available_seats: dict[Cabin, int] | None = None
     prices: dict[Cabin, int] | None = None
@@ -139,7 +114,7 @@ class _Departure(_Row):
     actual_arrival_time_est: str | None = None
 
 
-class _Flight(_Row):
+class _Flight(Strict):
     flight_number: str
     origin: str
     destination: str
@@ -148,7 +123,7 @@ class _Flight(_Row):
     dates: dict[str, _Departure]
 
 
-class _Database(_Row):
+class _Database(Strict):
     model_config = ConfigDict(extra="forbid")
 
     flights: dict[str, _Flight]
@@ -179,11 +154,7 @@ def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
         InputError: Something does not fit; names the place.
     """
     read: dict[str, dict[str, JsonObject]] = validated(_Database, document, where=f"{where}: ").model_dump()
-    for name, key_field in (("flights", "flight_number"), ("users", "user_id"), ("reservations", "reservation_id")):
-        for key, row in read[name].items():
-            if row[key_field] != key:
-                what = f"{key_field} is {row[key_field]!r}, but its row is kept as {key!r}"
-                raise InputError(what, where=f"{where}: {name}.{key}", fix="Correct it there.")
+    check_keys(read, where, flights="flight_number", users="user_id", reservations="reservation_id")
     departures = {}
     for key, flight in read["flights"].items():
         for date, found in cast("dict[str, JsonObject]", flight.pop("dates")).items():

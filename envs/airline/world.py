@@ -191,8 +191,11 @@ class AirlineWorld(Tau2World):
     ) -> JsonObject:
         """Book flights for a customer.
 
-        Tell the customer all details with the price, and get an explicit yes before you call this. Gift cards lose what
-        they pay; a certificate is used up even if it pays only a part of its amount. The result is the reservation.
+        Tell the customer all details with the price, and get an explicit yes before you call this. The price is that of
+        the cabin on every flight for every passenger, 30 dollars a passenger for insurance, and 50 dollars for each
+        charged bag. Gift cards lose what they pay; a certificate is used up even if it pays only a part of its amount.
+        Every passenger takes a seat on each flight. The result is the reservation; its id is the first of HATHAT,
+        HATHAU and HATHAV that is not in use.
 
         Args:
             user_id: The customer's id, such as 'alba_duarte_1234'.
@@ -246,6 +249,7 @@ class AirlineWorld(Tau2World):
     def cancel_reservation(self, db: Draft, reservation_id: str) -> Row:
         """Cancel a whole reservation. Its payments go back to the payment methods within 5 to 7 business days.
 
+        Its seats on flights that are still sold can be booked again; the amount of a gift card does not change yet.
         This does not check whether policy allows it. Tell the customer what will happen and get an explicit yes before
         you call this. The result is the cancelled reservation.
 
@@ -279,8 +283,9 @@ class AirlineWorld(Tau2World):
         """Change the flights or the cabin of a reservation.
 
         A flight that stays on its date and in its cabin keeps its price; all others cost what they cost now. The
-        difference for all passengers is charged or refunded at once. This does not check whether policy allows it. Tell
-        the customer the difference and get an explicit yes before you call this. The result is the reservation.
+        difference for all passengers is charged or refunded at once, and seats are freed and taken. This does not check
+        whether policy allows it. Tell the customer the difference and get an explicit yes before you call this. The
+        result is the reservation.
 
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
@@ -369,7 +374,8 @@ class AirlineWorld(Tau2World):
     def send_certificate(self, db: Draft, user_id: str, amount: Annotated[int, Field(ge=1)]) -> str:
         """Give a customer a travel certificate as compensation.
 
-        This does not check whether policy allows it. The result names the certificate.
+        This does not check whether policy allows it. The result names the certificate, whose id is the first of
+        certificate_3221322, certificate_3221323 and certificate_3221324 that the customer does not have.
 
         Args:
             user_id: The customer's id, such as 'alba_duarte_1234'.

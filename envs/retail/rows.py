@@ -8,25 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from simia_gym.common.validation import validated
-from simia_gym.errors import InputError
+from simia_gym.envs._tau2.rows import CreditCard, Name, Strict, UserAddress, check_keys
 from simia_gym.types import JsonObject
 
 FIELDS = ("address1", "address2", "city", "country", "state", "zip")
 """The parts of an address, in the order in which they are stored and shown."""
-
-
-class UserAddress(BaseModel):
-    """The parts are texts. Its name and order show in the words of a validation error."""
-
-    address1: str
-    address2: str
-    city: str
-    country: str
-    state: str
-    zip: str
 
 
 def make_address(**parts: object) -> JsonObject:
@@ -40,56 +29,40 @@ def make_address(**parts: object) -> JsonObject:
     return UserAddress.model_validate(parts).model_dump()
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-
-class _Variant(_Row):
+class _Variant(Strict):
     item_id: str
     options: dict[str, str]
     available: bool
     price: float
 
 
-class _Product(_Row):
+class _Product(Strict):
     name: str
     product_id: str
     variants: dict[str, _Variant]
 
 
-class _Name(_Row):
-    first_name: str
-    last_name: str
-
-
-class _CreditCard(_Row):
-    source: Literal["credit_card"]
-    id: str
-    brand: str
-    last_four: str
-
-
-class _PayPal(_Row):
+class _PayPal(Strict):
     source: Literal["paypal"]
     id: str
 
 
-class _GiftCard(_Row):
+class _GiftCard(Strict):
     source: Literal["gift_card"]
     id: str
     balance: float
 
 
-class _User(_Row):
+class _User(Strict):
     user_id: str
-    name: _Name
+    name: Name
     address: UserAddress
     email: str
-    payment_methods: dict[str, Annotated[_CreditCard | _PayPal | _GiftCard, Field(discriminator="source")]]
+    payment_methods: dict[str, Annotated[CreditCard | _PayPal | _GiftCard, Field(discriminator="source")]]
     orders: list[str]
 
 
-class _Line(_Row):
+class _Line(Strict):
     name: str
     product_id: str
     item_id: str
@@ -97,18 +70,18 @@ class _Line(_Row):
     options: dict[str, str]
 
 
-class _Parcel(_Row):
+class _Parcel(Strict):
     tracking_id: list[str]
     item_ids: list[str]
 
 
-class _Payment(_Row):
+class _Payment(Strict):
     transaction_type: Literal["payment", "refund"]
     amount: float
     payment_method_id: str
 
 
-class _Order(_Row):
+class _Order(Strict):
     order_id: str
     user_id: str
     address: UserAddress
@@ -133,7 +106,7 @@ class _Order(_Row):
     return_payment_method_id: str | None = None
 
 
-class _Database(_Row):
+class _Database(Strict):
     model_config = ConfigDict(extra="forbid")
 
     products: dict[str, _Product]
@@ -155,9 +128,5 @@ def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
         InputError: Something does not fit; names the place.
     """
     tables: dict[str, dict[str, JsonObject]] = validated(_Database, document, where=f"{where}: ").model_dump()
-    for name, key_field in (("products", "product_id"), ("users", "user_id"), ("orders", "order_id")):
-        for key, row in tables[name].items():
-            if row[key_field] != key:
-                what = f"{key_field} is {row[key_field]!r}, but its row is kept as {key!r}"
-                raise InputError(what, where=f"{where}: {name}.{key}", fix="Correct it there.")
+    check_keys(tables, where, products="product_id", users="user_id", orders="order_id")
     return tables
