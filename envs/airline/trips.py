@@ -18,6 +18,8 @@ TODAY = NOW[:10]
 CABINS = ("basic_economy", "economy", "business")
 FLOWN = ("landed", "flying")
 """The statuses of a flight that has taken off."""
+CERTIFICATES = "certificates"
+"""All certificates of the profile, in what the customer wants to pay with."""
 
 _NO_PROFILE: JsonObject = {
     "user_id": "", "membership": "regular", "payment_methods": {}, "reservations": [], "saved_passengers": [],
@@ -55,16 +57,23 @@ def statuses(case: Case) -> list[str]:
     ]
 
 
-def method(case: Case) -> Row | None:
-    """The payment method that the customer chose; none if the profile does not have it."""
-    row: Row | None = profile(case)["payment_methods"].get(case.slot("payment"))
-    return row
+def payers(case: Case) -> list[str]:
+    """The ids of the payment methods that the customer chose, in the order in which they pay."""
+    methods = profile(case)["payment_methods"]
+    certificates = [key for key, row in methods.items() if row["source"] == "certificate"]
+    chosen = case.slot("payment").split(" + ")
+    return [key for one in chosen for key in (certificates if one == CERTIFICATES else [one])]
+
+
+def paying(case: Case) -> list[Row]:
+    """Those of these payment methods that are in the profile."""
+    methods = profile(case)["payment_methods"]
+    return [methods[key] for key in payers(case) if key in methods]
 
 
 def held(case: Case) -> float:
-    """What the payment method that the customer chose can pay."""
-    chosen = method(case)
-    return math.inf if chosen is None or chosen["source"] == "credit_card" else float(chosen["amount"])
+    """What the payment methods that the customer chose can pay together."""
+    return sum(math.inf if row["source"] == "credit_card" else row["amount"] for row in paying(case))
 
 
 def cities(case: Case) -> dict[str, str]:
@@ -89,7 +98,7 @@ def not_flown(case: Case) -> No | None:
 
 def own_method(case: Case) -> No | None:
     """Money comes from payment methods of the profile, and goes to them."""
-    return None if method(case) else No()
+    return None if len(paying(case)) == len(payers(case)) else No()
 
 
 def for_a_human(case: Case) -> No | None:

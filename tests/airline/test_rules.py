@@ -21,7 +21,7 @@ DEVIATIONS = {
 """Gold actions that the rules refuse, by task and reservation, with the rule."""
 OTHER_FLIGHTS = ("own_trip", "still_booked", "not_basic", "not_flown", "own_method", "no_certificate")
 """The rules on other flights that do not look at the new ones: customers of the benchmark change several at once."""
-NEW_TRIP = ("five_at_most", "own_methods", "one_certificate")
+NEW_TRIP = ("five_at_most", "own_method", "one_certificate")
 """The rules on bookings that do not look at the flights: the benchmark books round trips and connections."""
 APART = {"change_flights": OTHER_FLIGHTS, "book": NEW_TRIP}
 
@@ -45,8 +45,8 @@ def _wish(call: ToolCall, row: Row | None, task: str) -> tuple[str, JsonObject]:
         case "update_reservation_passengers":
             return "passengers", {"reservation": given["reservation_id"], "passengers": given["passengers"]}
         case "book_reservation":
-            paying = tuple(payment["payment_id"] for payment in given["payment_methods"])
-            return "book", {"passengers": given["passengers"], "paying": paying}
+            paying = " + ".join(payment["payment_id"] for payment in given["payment_methods"])
+            return "book", {"passengers": given["passengers"], "payment": paying}
     return "", {}
 
 

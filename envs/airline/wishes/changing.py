@@ -6,31 +6,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from simia_gym.envs.airline.people import make_departure
-from simia_gym.envs.airline.trips import CABINS, account, dollars, flights_of, held, method, time_text, trip
+from simia_gym.envs.airline.trips import CABINS, account, dollars, flights_of, held, paying, time_text, trip
 from simia_gym.envs.airline.wishes.draw import add_flight, day_after, departure, draw_trip, method_of, settle
-from simia_gym.envs.airline.wishes.flights import CHEAPEST, bookable, chosen, expected, offered, told
-from simia_gym.service import Case, Cast, Drawn, Member, No, Option
+from simia_gym.envs.airline.wishes.flights import CHEAPEST, bookable, chosen, flight
+from simia_gym.service import Case, Cast, Drawn, Member, No
 from simia_gym.types import JsonObject, Row
 
 _OPEN = [day_after(count) for count in range(2, 12)]
 """The dates on which customers may want to fly instead."""
-
-
-def _alternatives(case: Case) -> list[Row]:
-    """The flights that can be booked on the wished date instead of the reservation's first one."""
-    legs, day = trip(case)["flights"], case.slot("date")
-    if not legs:
-        return []
-    old = legs[0]
-    same_day = day == old["date"]
-    found = bookable(case, old["origin"], old["destination"], day)
-    return [one for one in found if not (same_day and one["flight_number"] == old["flight_number"])]
-
-
-def _new_flight(case: Case) -> Row | None:
-    """The flight that the customer wants instead of the first one; none if it cannot be had."""
-    row = trip(case)
-    return chosen(_alternatives(case), case.slot("new_flight"), row["cabin"], len(row["passengers"]))
 
 
 def _now(case: Case) -> list[Row | None]:
@@ -43,7 +26,7 @@ def _now(case: Case) -> list[Row | None]:
 
 def flight_difference(case: Case) -> int:
     """What the new flight costs more than the old one, for all passengers."""
-    row, new = trip(case), _new_flight(case)
+    row, new = trip(case), flight(case)
     return (new["prices"][row["cabin"]] - row["flights"][0]["price"]) * len(row["passengers"]) if new else 0
 
 
@@ -57,12 +40,6 @@ def cabin_difference(case: Case) -> int:
 def not_basic(case: Case) -> No | None:
     """Flights in basic economy cannot be changed."""
     return No() if trip(case)["cabin"] == "basic_economy" else None
-
-
-def flight_has_seats(case: Case) -> No | None:
-    """The new flight can be booked for everybody."""
-    row, new = trip(case), _new_flight(case)
-    return No() if new is None or new["available_seats"][row["cabin"]] < len(row["passengers"]) else None
 
 
 def other_cabin(case: Case) -> No | None:
@@ -81,8 +58,7 @@ def cabin_has_seats(case: Case) -> No | None:
 
 def no_certificate(case: Case) -> No | None:
     """A change is not paid with a certificate."""
-    chosen = method(case)
-    return No() if chosen is not None and chosen["source"] == "certificate" else None
+    return No() if any(row["source"] == "certificate" for row in paying(case)) else None
 
 
 def covers_flight(case: Case) -> No | None:
@@ -122,8 +98,8 @@ def _money(case: Case, due: int) -> str:
 
 def of_new_flight(case: Case) -> JsonObject:
     """The whole list of flights with the new one, and the difference in price."""
-    row, new, day = trip(case), _new_flight(case), case.slot("date")
-    number, old = new["flight_number"] if new else case.slot("new_flight"), flights_of(row)
+    row, new, day = trip(case), flight(case), case.slot("date")
+    number, old = new["flight_number"] if new else case.slot("flight"), flights_of(row)
     time = f" ({time_text(new['scheduled_departure_time_est'])})" if new else ""
     return {
         "flights": [{"flight_number": number, "date": day}, *old[1:]],
@@ -136,22 +112,6 @@ def of_new_flight(case: Case) -> JsonObject:
 def of_new_cabin(case: Case) -> JsonObject:
     """The flights as they are, and the difference in price."""
     return {"flights": flights_of(trip(case)), "money": _money(case, cabin_difference(case))}
-
-
-def new_flights(case: Case) -> dict[str, Option]:
-    """The flights that can be taken instead."""
-    row = trip(case)
-    return offered(_alternatives(case), row["cabin"], len(row["passengers"]))
-
-
-def new_flight_named(text: str, case: Case) -> str | None:
-    """The new flight that a text names."""
-    return told(text, _alternatives(case))
-
-
-def new_flight_expected(case: Case, value: str) -> list[JsonObject]:
-    """A proposal names the new flight."""
-    return expected(_new_flight(case))
 
 
 def _departures(cast: Cast, drawn: Drawn) -> list[JsonObject]:
@@ -189,7 +149,7 @@ def _card_of(cast: Cast, drawn: Drawn, who: Member, costs: Sequence[int], short:
 def _flight_costs(cast: Cast, drawn: Drawn) -> list[int]:
     row = drawn.rows["trip"]
     count = len(row["passengers"])
-    new = chosen(_departures(cast, drawn), drawn.slots["new_flight"], row["cabin"], count)
+    new = chosen(_departures(cast, drawn), drawn.slots["flight"], row["cabin"], count)
     return [new["prices"][row["cabin"]]] if new else []
 
 
@@ -203,18 +163,18 @@ def draw_flight_change(cast: Cast, who: Member) -> Drawn:
     days = (cast.rng.choice(_OPEN), day_after(cast.rng.randrange(12, 14)))
     drawn = draw_trip(cast, who, cabin=cast.rng.choice(CABINS[1:]), days=days)
     leg = drawn.rows["trip"]["flights"][0]
-    flight = cast.rows("flights")[leg["flight_number"]]
+    own = cast.rows("flights")[leg["flight_number"]]
     for day in _OPEN:
         if day != leg["date"]:
             key = f"{leg['flight_number']}@{day}"
-            cast.add("departures", key, make_departure(cast.rng, flight, day, "available"))
+            cast.add("departures", key, make_departure(cast.rng, own, day, "available"))
     for _ in range(2):
         add_flight(cast, leg["origin"], leg["destination"], dict.fromkeys(_OPEN, "available"))
     drawn.slots["date"] = cast.rng.choice(_OPEN)
     found, cabin = _departures(cast, drawn), drawn.rows["trip"]["cabin"]
     prices = [row["prices"][cabin] for row in found]
     options = [row["flight_number"] for row in found] + [CHEAPEST] * (prices.count(min(prices)) == 1)
-    drawn.slots["new_flight"] = cast.rng.choice(options)
+    drawn.slots["flight"] = cast.rng.choice(options)
     on_route = [one for one in cast.rows("departures").values() if one["flight_number"] in options]
     drawn.slots["payment"] = _payment(cast, drawn, who, [one["prices"][cabin] for one in on_route])
     return drawn

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from simia_gym.envs.airline.trips import time_text
-from simia_gym.service import Case, Option
+from simia_gym.envs.airline.trips import time_text, trip
+from simia_gym.service import Case, No, Option
 from simia_gym.types import JsonObject, Row
 
 CHEAPEST = "cheapest"
@@ -29,8 +29,39 @@ def chosen(found: Iterable[Row], wanted: str, cabin: str, count: int) -> Row | N
     return min(fitting, key=lambda one: int(one["prices"][cabin]), default=None)
 
 
-def offered(found: Sequence[Row], cabin: str, count: int) -> dict[str, Option]:
+def seek(case: Case) -> tuple[list[Row], str, int]:
+    """The flights that the customer can choose from, the cabin, and how many seats are needed.
+
+    They are those of the route and date that he wants to book, or of the date that he wants instead of the first flight
+    of his reservation.
+    """
+    if "reservation" not in case.known:
+        origin, _, destination = case.slot("route").partition("-")
+        found = bookable(case, origin, destination, case.slot("date"))
+        return found, case.slot("cabin"), len(case.slot("passengers"))
+    row, day, found = trip(case), case.slot("date"), []
+    for old in row["flights"][:1]:
+        found = bookable(case, old["origin"], old["destination"], day)
+        found = [one for one in found if (one["flight_number"], day) != (old["flight_number"], old["date"])]
+    return found, row["cabin"], len(row["passengers"])
+
+
+def flight(case: Case) -> Row | None:
+    """The flight that the customer wants; none if it cannot be had."""
+    found, cabin, count = seek(case)
+    return chosen(found, case.slot("flight"), cabin, count)
+
+
+def flight_has_seats(case: Case) -> No | None:
+    """The flight can be booked for everybody."""
+    _, cabin, count = seek(case)
+    row = flight(case)
+    return No({"count": count}) if row is None or row["available_seats"][cabin] < count else None
+
+
+def flights_offered(case: Case) -> dict[str, Option]:
     """The flights by number and time of departure, and the cheapest if there is one such."""
+    found, cabin, count = seek(case)
     times = [one["scheduled_departure_time_est"][:5] for one in found]
     options = {}
     for one, time in zip(found, times, strict=True):
@@ -44,8 +75,8 @@ def offered(found: Sequence[Row], cabin: str, count: int) -> dict[str, Option]:
     return options
 
 
-def told(text: str, found: Iterable[Row]) -> str | None:
-    """The flight that a text names."""
+def flight_named(text: str, case: Case) -> str | None:
+    """The flight that a text names by number, by time of departure, or as the cheapest."""
     if CHEAPEST in text.lower():
         return CHEAPEST
     number, time = _NUMBER.search(text), _TIME.search(text)
@@ -53,12 +84,13 @@ def told(text: str, found: Iterable[Row]) -> str | None:
         return number and number[0]
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
     clock = f"{hour:02d}:{time['minute']}"
-    at = (one["flight_number"] for one in found if one["scheduled_departure_time_est"][:5] == clock)
+    at = (one["flight_number"] for one in seek(case)[0] if one["scheduled_departure_time_est"][:5] == clock)
     return next(at, time[0])
 
 
-def expected(row: Row | None) -> list[JsonObject]:
-    """A proposal names a flight by number or time."""
+def flight_expected(case: Case, value: str) -> list[JsonObject]:
+    """A proposal names the flight by number or time."""
+    row = flight(case)
     if row is None:
         return []
     time = row["scheduled_departure_time_est"]

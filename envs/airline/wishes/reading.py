@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from simia_gym.envs.airline.people import AIRPORTS
-from simia_gym.envs.airline.trips import cities, date_text, method_text, profile, trip_of
+from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
 from simia_gym.service import Case, Option
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject
@@ -61,18 +61,21 @@ def date_expected(case: Case, value: str) -> list[JsonObject]:
 
 
 def methods_of_customer(case: Case) -> dict[str, Option]:
-    """The payment methods of the profile."""
-    found = {}
-    for key, row in profile(case)["payment_methods"].items():
+    """The payment methods of the profile, and each credit card after all certificates."""
+    found, cards = {}, {}
+    rows = profile(case)["payment_methods"]
+    for key, row in rows.items():
         kind = row["source"].replace("_", " ")
         if row["source"] == "credit_card":
             say = (f"my {method_text(row)}", f"the {method_text(row).replace(' ending', ' card ending')}")
-            forms = (key, row["last_four"])
+            found[key] = Option(say, (key, row["last_four"]))
+            rest = (f"all of my certificates, and {say[0]} for the rest", f"all my certificates and then {say[1]}")
+            cards[f"{CERTIFICATES} + {key}"] = Option(rest, (key, row["last_four"], "certificate", "certificates"))
         else:
-            say = (f"my {kind}", f"the {kind}")
-            forms = (key, kind)
-        found[key] = Option(say, forms)
-    return found
+            several = [other["source"] for other in rows.values()].count(row["source"]) > 1
+            name = method_text(row) if several else kind
+            found[key] = Option((f"my {name}", f"the {name}"), (key, method_text(row), kind))
+    return {**found, **cards}
 
 
 def method_named(text: str, case: Case) -> str | None:
@@ -80,8 +83,9 @@ def method_named(text: str, case: Case) -> str | None:
     given = _ACCOUNT.search(text)
     if given is not None:
         return given[0]
-    named = named_in(text, {key: option.forms for key, option in methods_of_customer(case).items()})
-    return named[0] if named else None
+    options = {key: one.forms for key, one in methods_of_customer(case).items() if CERTIFICATES not in key}
+    named = next(iter(named_in(text, options)), None)
+    return f"{CERTIFICATES} + {named}" if named and CERTIFICATES in text else named
 
 
 def account_named(key: str) -> str:
