@@ -51,15 +51,11 @@ def pay_booking(db: Draft, user: Row, payments: Sequence[Payment], due: int, tau
         raise ToolError(message, "wrong_total", error_hints.TOTAL)
     methods = db.edit("users", user["user_id"])["payment_methods"]
     for payment in payments:
-        method = methods[payment.payment_id]
-        if method["source"] == "gift_card":
-            method["amount"] -= payment.amount
-        elif method["source"] == "certificate" and (tau2 or payment is _last(payments, payment.payment_id)):
-            del methods[payment.payment_id]
-
-
-def _last(payments: Sequence[Payment], payment_id: str) -> Payment:
-    return [payment for payment in payments if payment.payment_id == payment_id][-1]
+        key, source = payment.payment_id, user["payment_methods"][payment.payment_id]["source"]
+        if source == "gift_card":
+            methods[key]["amount"] -= payment.amount
+        elif source == "certificate" and (tau2 or key in methods):
+            del methods[key]
 
 
 def pay_change(db: Draft, user: Row, payment_id: object, due: int) -> list[Row]:

@@ -101,6 +101,7 @@ ERRORS: list[tuple[str, JsonObject, str]] = [
         "number [type=float_parsing, input_value='many', input_type=str]\n"
         "    For further information visit https://errors.pydantic.dev/2.12/v/float_parsing",
     ),
+    ("book_reservation", booking("SA7", payment_methods=[{"payment_id": "cert", "amount": 50}] * 2), "'cert'"),
     ("calculate", {"expression": "price"}, "Invalid characters in expression"),
 ]
 
