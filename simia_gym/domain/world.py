@@ -158,7 +158,8 @@ class World:
         refusal = self.refuse(state, call, feedback)
         if refusal is None and 4 * len(repr(call.arguments)) > self.limits[call.name].arguments:
             refusal = refuse_size(call, self.limits[call.name])  # a character has at most four bytes
-        refusal = refusal or declared_error(self.tools[call.name], state, call, feedback)
+        if refusal is None and self.tools[call.name].errors:
+            refusal = declared_error(self.tools[call.name], state, call, feedback)
         return self._with_page(refusal, state, call, feedback) if refusal else await self.execute(state, call, feedback)
 
     async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
