@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from simia_gym.envs.airline.people import BAG, free_bags
-from simia_gym.envs.airline.trips import TODAY, account, date_text, dollars, held, profile, time_text, trip
+from simia_gym.envs.airline.trips import CABINS, TODAY, account, date_text, dollars, held, profile, time_text, trip
 from simia_gym.envs.airline.wishes.draw import draw_trip, method_of, settle
 from simia_gym.envs.airline.wishes.flights import bookable, chosen
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
@@ -73,14 +73,7 @@ def of_bags(case: Case) -> JsonObject:
 def of_free_bags(case: Case) -> JsonObject:
     """How many bags are free."""
     count = free_of_trip(case)
-    return {"count": str(count), "aloud": COUNTS[count] if count else "no free"}
-
-
-def no_other_count(case: Case, drawn: Drawn) -> list[JsonObject]:
-    """An answer about a number names few others."""
-    count = free_of_trip(case)
-    rivals = [name for n, word in enumerate(COUNTS[1:], 1) if n != count for name in (str(n), word)]
-    return [{"id": "told", "check": {"rivals": rivals, "most": 5}}]
+    return {"count": str(count), "aloud": COUNTS[count]}
 
 
 def of_balance(case: Case) -> JsonObject:
@@ -139,6 +132,12 @@ def _one_over(cast: Cast, drawn: Drawn, who: Member, over: int, amount: int | No
 
 last_free, gift_pays_bag = partial(_one_over, over=0), partial(_one_over, over=1, amount=BAG)
 gift_short_of_bag = partial(_one_over, over=1, amount=BAG - 1)
+
+
+def draw_allowance(cast: Cast, who: Member) -> Drawn:
+    """A reservation with free bags."""
+    cabins = CABINS[1:] if who.row["membership"] == "regular" else CABINS
+    return draw_trip(cast, who, cabin=cast.rng.choice(cabins))
 
 
 def draw_voucher(cast: Cast, who: Member) -> Drawn:

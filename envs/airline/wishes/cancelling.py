@@ -84,12 +84,6 @@ def of_status(case: Case) -> JsonObject:
     return {"number": leg["flight_number"], "status": next(iter(statuses(case)), "unknown")}
 
 
-def no_other_status(case: Case, drawn: Drawn) -> list[JsonObject]:
-    """An answer about a status names one other at most."""
-    rivals = [status for status in _STATUSES if status != of_status(case)["status"]]
-    return [{"id": "told", "check": {"rivals": rivals, "most": 1}}]
-
-
 def shows_terms(case: Case) -> list[JsonObject]:
     """Whether a reservation can be cancelled shows in it, and in its flights if they are said to be cancelled."""
     row = trip(case)
