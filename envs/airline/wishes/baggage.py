@@ -135,9 +135,9 @@ gift_short_of_bag = partial(_one_over, over=1, amount=BAG - 1)
 
 
 def draw_allowance(cast: Cast, who: Member) -> Drawn:
-    """A reservation with free bags."""
+    """A reservation with several free bags."""
     cabins = CABINS[1:] if who.row["membership"] == "regular" else CABINS
-    return draw_trip(cast, who, cabin=cast.rng.choice(cabins))
+    return draw_trip(cast, who, cabin=cast.rng.choice(cabins), passengers=cast.rng.choice((2, 3)))
 
 
 def draw_voucher(cast: Cast, who: Member) -> Drawn:
