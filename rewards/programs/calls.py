@@ -13,7 +13,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEff
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, ToolNames
-from simia_gym.types import Evidence
+from simia_gym.types import Evidence, JsonObject
 
 
 class CalledArgs(CallPattern):
@@ -93,8 +93,9 @@ class ConfirmedWritesArgs(Args):
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
-    """Every write came after a user turn that confirmed, with no other user turn in between."""
+    """Every write came after a user turn that confirmed, with no other user turn in between, and was made once."""
     evidence: dict[Evidence, None] = {}
+    done: list[tuple[int, str, JsonObject]] = []
     count = 0
     for call in _writes(finished, args.tools, args.exempt):
         if not (call.ok or args.attempts):
@@ -106,6 +107,12 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             if turn is not None and turn.text:
                 pieces.append(quote_text(turn.event, turn.text))
             return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
+        made = (turn.event, call.name, call.arguments)
+        if made in done:
+            reason = f"{call.name} in turn {call.turn} was made again without another confirmation"
+            return Finding.of(False, reason, (quote_call(finished, call),))
+        if call.ok:
+            done.append(made)
         count += 1
         evidence[quote_text(turn.event, turn.text)] = None
     reason = f"{count} writes, each confirmed" if count else "nothing was written"

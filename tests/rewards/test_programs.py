@@ -133,6 +133,7 @@ OTHER = {"name": "get_order", "order_id": "#W2"}
 FIND = {"name": "find_user", "observation": "ada"}
 CANCELLED = {"name": "cancel_order", "ops": CANCEL, "order_id": "#W1"}
 FAILED = {"name": "cancel_order", "error": "not_pending", "order_id": "#W2"}
+AGAIN = {**FAILED, "order_id": "#W1"}
 MOVE = {"name": "change_address"}
 MOVED = {"name": "change_address", "ops": [op("/orders/#W1/address/zip", "x")]}
 PRICED = {"name": "undeclared", "ops": [op("/orders/#W1/total", 12.5001)]}
@@ -237,6 +238,9 @@ CHECKS: list[tuple[Story, str, dict[str, Any], bool | float]] = [
     # a confirmation covers the writes up to the next turn of the user
     (story(AGREED, CANCELLED, MOVE), "confirmed_writes", {}, True),
     (story(AGREED, LOOK, CANCELLED), "confirmed_writes", {}, True),
+    (story(AGREED, AGAIN, CANCELLED), "confirmed_writes", {}, True),
+    (story(AGREED, CANCELLED, AGAIN), "confirmed_writes", {}, False),
+    (story(AGREED, CANCELLED, AGREED, CANCELLED), "confirmed_writes", {}, True),
     (story(AGREED, CANCELLED, ("Anything else?", ("My address is wrong.", [])), MOVE), "confirmed_writes", {}, False),
     (story(AGREED, ("Fine.", ("Thanks.", ["thank"])), CANCELLED), "confirmed_writes", {}, False),
     (story(CANCELLED), "confirmed_writes", {}, False),
