@@ -21,6 +21,7 @@ from simia_gym.domain.registration import CUSTOM, domain_folders
 from simia_gym.policies import Policy
 from simia_gym.types import Task
 
+from ..airline import paraphrases as airline_words
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
 from ..retail import paraphrases as shop_words
@@ -95,6 +96,13 @@ OWN = {
         bare=False,
         asks=shop_words.ASKS,
         silent=shop_words.SILENT,
+    ),
+    "simia/airline-v0": Own(
+        cheats={"gives in": ("pushover", forbidden)},
+        unheard=("summary",),
+        bare=False,
+        asks=airline_words.ASKS,
+        silent=airline_words.SILENT,
     ),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
