@@ -34,7 +34,7 @@ def bags_expected(case: Case, value: int) -> list[JsonObject]:
     return [{"any": [*counts_of_bags(case)[value].named], "avoid": []}]
 
 
-def free_of_trip(case: Case) -> int:
+def _free(case: Case) -> int:
     """How many checked bags of the reservation cost nothing."""
     row = trip(case)
     return free_bags(profile(case)["membership"], row["cabin"], len(row["passengers"]))
@@ -42,12 +42,12 @@ def free_of_trip(case: Case) -> int:
 
 def _charged(case: Case) -> int:
     """How many bags the reservation then has that are not free."""
-    return max(0, case.slot("bags") - free_of_trip(case))
+    return max(0, int(case.slot("bags")) - _free(case))
 
 
 def _due(case: Case) -> int:
     """What the bags cost that are added."""
-    return BAG * max(0, _charged(case) - trip(case)["nonfree_baggages"])
+    return BAG * max(0, _charged(case) - int(trip(case)["nonfree_baggages"]))
 
 
 def only_more(case: Case) -> No | None:
@@ -72,7 +72,7 @@ def of_bags(case: Case) -> JsonObject:
 
 def of_free_bags(case: Case) -> JsonObject:
     """How many bags are free."""
-    count = free_of_trip(case)
+    count = _free(case)
     return {"count": str(count), "aloud": COUNTS[count]}
 
 

@@ -33,8 +33,8 @@ def flight_difference(case: Case) -> int:
 def cabin_difference(case: Case) -> int:
     """What the other cabin costs more on all flights, for all passengers."""
     row, cabin = trip(case), case.slot("cabin")
-    more = [new["prices"][cabin] - leg["price"] for leg, new in zip(row["flights"], _now(case), strict=True) if new]
-    return sum(more) * len(row["passengers"])
+    pairs = zip(row["flights"], _now(case), strict=True)
+    return len(row["passengers"]) * sum(int(new["prices"][cabin]) - int(leg["price"]) for leg, new in pairs if new)
 
 
 def not_basic(case: Case) -> No | None:

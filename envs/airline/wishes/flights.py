@@ -29,7 +29,7 @@ def chosen(found: Iterable[Row], wanted: str, cabin: str, count: int) -> Row | N
     return min(fitting, key=lambda one: int(one["prices"][cabin]), default=None)
 
 
-def seek(case: Case) -> tuple[list[Row], str, int]:
+def choices(case: Case) -> tuple[list[Row], str, int]:
     """The flights that the customer can choose from, the cabin, and how many seats are needed.
 
     They are those of the route and date that he wants to book, or of the date that he wants instead of the first flight
@@ -48,20 +48,20 @@ def seek(case: Case) -> tuple[list[Row], str, int]:
 
 def flight(case: Case) -> Row | None:
     """The flight that the customer wants; none if it cannot be had."""
-    found, cabin, count = seek(case)
+    found, cabin, count = choices(case)
     return chosen(found, case.slot("flight"), cabin, count)
 
 
 def flight_has_seats(case: Case) -> No | None:
     """The flight can be booked for everybody."""
-    _, cabin, count = seek(case)
+    _, cabin, count = choices(case)
     row = flight(case)
     return No({"count": count}) if row is None or row["available_seats"][cabin] < count else None
 
 
 def flights_offered(case: Case) -> dict[str, Option]:
     """The flights by number and time of departure, and the cheapest if there is one such."""
-    found, cabin, count = seek(case)
+    found, cabin, count = choices(case)
     times = [one["scheduled_departure_time_est"][:5] for one in found]
     options = {}
     for one, time in zip(found, times, strict=True):
@@ -84,7 +84,7 @@ def flight_named(text: str, case: Case) -> str | None:
         return number and number[0]
     hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p") if time["half"] else int(time["hour"])
     clock = f"{hour:02d}:{time['minute']}"
-    at = (one["flight_number"] for one in seek(case)[0] if one["scheduled_departure_time_est"][:5] == clock)
+    at = (one["flight_number"] for one in choices(case)[0] if one["scheduled_departure_time_est"][:5] == clock)
     return next(at, time[0])
 
 
