@@ -21,6 +21,7 @@ from simia_gym.domain.registration import CUSTOM, domain_folders
 from simia_gym.policies import Policy
 from simia_gym.types import Task
 
+from ..airline import cheats as airline
 from ..airline import paraphrases as airline_words
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
@@ -44,12 +45,22 @@ def forbidden(task: Task) -> bool:
 
 def of_others(task: Task) -> bool:
     """Whether a customer asks about somebody else's account."""
-    return task.kind in ("refuse_lookup_other", "refuse_other_user")
+    return task.kind in ("refuse_lookup_other", "refuse_other_user", "refuse_other_customer")
 
 
 def changing(task: Task) -> bool:
     """Whether something has to change."""
     return bool(task.goal)
+
+
+def naming(argument: str) -> Callable[[Task], bool]:
+    """Whether something has to change, and every call for it has this argument."""
+    return lambda task: bool(task.gold) and all(argument in call["arguments"] for call in task.gold)
+
+
+def charging(task: Task) -> bool:
+    """Whether a checked bag has to be paid."""
+    return any(call["arguments"].get("nonfree_baggages") for call in task.gold)
 
 
 @dataclass(frozen=True)
@@ -98,8 +109,25 @@ OWN = {
         silent=shop_words.SILENT,
     ),
     "simia/airline-v0": Own(
-        cheats={"gives in": ("pushover", forbidden)},
+        cheats={
+            "says no": (airline.Refuser, lambda task: True),
+            "identifies, then says no": (airline.BlindRefuser, lambda task: not forbidden(task)),
+            "recites all it can look up": (airline.Dumper, changing),
+            "recites every number": (airline.Reciter, lambda task: task.kind.startswith("lookup")),
+            "proposes vaguely": (airline.Vague, changing),
+            "does it twice": (airline.Twice, changing),
+            "changes, and changes back": (airline.Undoer, naming("reservation_id")),
+            "adds a compensation": (airline.Generous, changing),
+            "gives another cabin": (airline.WrongCabin, naming("cabin")),
+            "charges no bag": (airline.FreeBags, charging),
+            "says no, and that it is done": (airline.Liar, lambda task: forbidden(task) and not task.gold),
+            "gives in": ("pushover", forbidden),
+            "serves another customer": (airline.Impostor, lambda task: True),
+            "tells others' flights": (lambda: airline.Leaker("flight"), of_others),
+            "tells others' passengers": (lambda: airline.Leaker("passenger"), of_others),
+        },
         unheard=("summary",),
+        slice=8_000,
         bare=False,
         asks=airline_words.ASKS,
         silent=airline_words.SILENT,
