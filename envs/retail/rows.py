@@ -151,10 +151,6 @@ class _Database(_Row):
 def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
     """Read a whole database.
 
-    Args:
-        document: The decoded JSON document.
-        where: The file, for error messages.
-
     Returns:
         The tables ``products``, ``users`` and ``orders``.
 

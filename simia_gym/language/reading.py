@@ -34,12 +34,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Reading:
-    """What a message says. All properties except the sentences are computed on first use.
-
-    Attributes:
-        text: The original message.
-        sentences: The message's sentences.
-    """
+    """What a message says. All properties except the sentences are computed on first use."""
 
     text: str
     sentences: tuple[Sentence, ...]
