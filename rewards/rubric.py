@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from simia_gym.common.files import Lines
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
@@ -51,10 +51,8 @@ class Judge(Protocol):
         ...
 
 
-class RubricOptions(BaseModel):
+class RubricOptions(StrictModel):
     """The ``reward_options`` of a domain."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     value: Literal["strict", "weighted"] = Field(
         default="strict", description="What the reward is, in domains without a grade."
