@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from simia_gym.common.json_encoding import encode
+from simia_gym.language import visible
 from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
 from simia_gym.types import CriterionKind, CriterionResult, Evidence
 
@@ -101,7 +102,7 @@ def _paths(finished: FinishedEpisode) -> list[tuple[int, str]]:
 
 
 def stands_in(event: Event, quote: str) -> bool:
-    """Whether a quote occurs verbatim in an event: in one of its texts, or in its JSON as recorded.
+    """Whether a quote occurs verbatim in an event: in one of its texts, as a person sees it too, or in its JSON.
 
     An empty quote occurs nowhere.
     """
@@ -113,7 +114,9 @@ def stands_in(event: Event, quote: str) -> bool:
     for text in event.values():
         if isinstance(text, str) and quote in text:
             return True
-    return quote in encode(event).decode() or any(quote in text for text in _strings(event))
+    if quote in encode(event).decode():
+        return True
+    return any(quote in text or quote in visible(text).text for text in _strings(event))
 
 
 def _strings(value: Any) -> Iterator[str]:

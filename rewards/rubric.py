@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from simia_gym.common.files import Lines
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
+from simia_gym.language import read
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
@@ -51,10 +52,8 @@ class Judge(Protocol):
         ...
 
 
-class RubricOptions(BaseModel):
+class RubricOptions(StrictModel):
     """The ``reward_options`` of a domain."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     value: Literal["strict", "weighted"] = Field(
         default="strict", description="What the reward is, in domains without a grade."
@@ -184,7 +183,8 @@ class RubricReward:
         asked = [item for item in criteria if self._is_asked(found.get(item.id))]
         findings = {**found, **await self._ask(finished, asked)}
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
-        return self._conclude(criteria, findings, grade, ungraded, programs)
+        parts = {**_unread(seen), **({} if programs is None else {"programs": programs})}
+        return self._conclude(criteria, findings, grade, ungraded, parts)
 
     def _is_asked(self, found: Finding | None) -> bool:
         """Whether the judge decides a criterion: it has no program, or its program lacked the state."""
@@ -228,9 +228,8 @@ class RubricReward:
         findings: Mapping[str, Finding],
         grade: Grade | None,
         ungraded: str,
-        programs: Mapping[str, Any] | None,
+        parts: Mapping[str, Any],
     ) -> Verdict:
-        parts: dict[str, Any] = {} if programs is None else {"programs": dict(programs)}
         results = tuple(findings[item.id].result(item.id, item.kind, item.weight, item.required) for item in criteria)
         if grade is not None:
             results += _summed_up(grade)
@@ -315,6 +314,14 @@ def _summed_up(grade: Grade) -> tuple[CriterionResult, ...]:
         return grade.criteria
     met = grade.reward >= PASS
     return (CriterionResult("grade", "goal", 0.0, False, grade.reward, met, grade.reason), *grade.criteria)
+
+
+def _unread(finished: FinishedEpisode) -> dict[str, Any]:
+    """What of the agent's messages was in another language or disguised, as a part of the verdict, if anything was."""
+    readings = [read(told.text) for told in finished.agent_turns]
+    foreign = sum(len(reading.foreign) for reading in readings)
+    disguised = sum(reading.disguised for reading in readings)
+    return {"unread": {"sentences": foreign, "disguised_characters": disguised}} if foreign or disguised else {}
 
 
 def _weighted(results: Sequence[CriterionResult], otherwise: float) -> float:

@@ -18,12 +18,7 @@ Role = Literal["simulator", "user", "judge", "policy", "world", "episode"]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The beginning of a fix for a mistyped name: ``Did you mean 'expert'? ``, or an empty text if none is similar.
-
-    Args:
-        word: The mistyped name.
-        known: The names that exist.
-    """
+    """The beginning of a fix for a mistyped name: ``Did you mean 'expert'? ``, or an empty text if none is similar."""
     near = get_close_matches(word, list(known), n=1)
     return f"Did you mean {near[0]!r}? " if near else ""
 

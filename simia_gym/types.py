@@ -187,7 +187,7 @@ class Verdict:
         score: Weighted score of the criteria, 0 to 1.
         basis: How the reward was computed, such as ``rubric:strict`` or ``grade:webshop``.
         criteria: Every criterion with its evidence.
-        parts: Named components of a graded reward.
+        parts: Named components of a graded reward; ``unread`` counts what of the agent's words could not be read.
         fault: The fault, if one made the verdict invalid.
         reason: Why the verdict is invalid, in one sentence.
     """

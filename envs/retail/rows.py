@@ -117,10 +117,6 @@ class _Database(Strict):
 def read_tables(document: Any, where: str) -> dict[str, dict[str, JsonObject]]:
     """Read a whole database.
 
-    Args:
-        document: The decoded JSON document.
-        where: The file, for error messages.
-
     Returns:
         The tables ``products``, ``users`` and ``orders``.
 

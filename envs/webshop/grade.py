@@ -18,9 +18,6 @@ from simia_gym.types import CriterionResult, Evidence, Row
 def grade(finished: FinishedEpisode) -> Grade:
     """Grade an episode; the reward is 0 if nothing was bought.
 
-    Args:
-        finished: The finished episode.
-
     Returns:
         The reward with the published parts, and a criterion for each attribute, each option and the price. The value of
         a met criterion is the type factor, so that the mean of all criteria is the reward.
@@ -107,12 +104,7 @@ def _unmet(goal: Goal) -> tuple[CriterionResult, ...]:
 
 
 class _Witness:
-    """Finds evidence in the record about the product that was bought.
-
-    Args:
-        finished: The episode.
-        asin: The product.
-    """
+    """Finds evidence in the record about the product that was bought."""
 
     def __init__(self, finished: FinishedEpisode, asin: str) -> None:
         self._finished = finished

@@ -41,11 +41,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def terms(text: str) -> list[str]:
-    """The index terms of a text, in order.
-
-    Args:
-        text: Any text.
-    """
+    """The index terms of a text, in order."""
     return [_fold(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 

@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeAlias
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import Fault
+from simia_gym.language import visible
 from simia_gym.llm.blocks import safe_json
 from simia_gym.record.finished_episode import Event, FinishedEpisode
 from simia_gym.types import JsonObject
@@ -91,7 +92,7 @@ def _entries(event: Event) -> Iterator[JsonObject]:
             shown = {"name": call["name"], "arguments": call.get("arguments") or {}}
             yield {"event": index, "by": "agent", "call": shown}
         elif said is not None:
-            yield {"event": index, "by": "agent", "text": said}
+            yield {"event": index, "by": "agent", "text": visible(said).text}
         answer: JsonObject = {"event": index, "by": event["speaker"]}
         if call is not None:
             answer["outcome"] = event.get("outcome", "ok")
@@ -101,7 +102,7 @@ def _entries(event: Event) -> Iterator[JsonObject]:
     elif kind == "invalid":
         yield {"event": index, "by": "env", "outcome": "error", "error_code": event["code"], "text": event["text"]}
     elif kind == "answer":
-        yield {"event": index, "by": "agent", "answer": event["text"]}
+        yield {"event": index, "by": "agent", "answer": visible(event["text"]).text}
     elif kind == "end":
         yield {"event": index, "by": "env", "ended": event["reason"]}
 

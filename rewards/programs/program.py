@@ -17,22 +17,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.validation import Where, validated
+from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.record.finished_episode import FinishedEpisode
 
 
-class Args(BaseModel):
+class Args(StrictModel):
     """Base class of a program's arguments: rejects unknown arguments and validates values.
 
     Arguments that name tools are declared as `ToolNames`, so that a misspelt tool is found before any episode.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def tools_named(self) -> tuple[str, ...]:
         """The tools that the arguments name."""

@@ -69,7 +69,7 @@ def says(finished: FinishedEpisode, args: SaysArgs) -> Finding:
     answers = _answers(finished, args) if args.kind else None
 
     def tells(told: AgentTurn, reading: Reading, text: str) -> bool:
-        if told.event <= ready:
+        if told.event <= ready or reading.foreign:
             return False
         if args.mode == "substring":
             return True
@@ -104,8 +104,10 @@ def _answers(finished: FinishedEpisode, args: SaysArgs) -> dict[int, str]:
     """The events in which the agent asserted exactly one value, with the value; the last alone within one request."""
     found: dict[int, str] = {}
     for told in finished.agent_turns:
-        request = _request_before(finished, told.event) if args.during else None
-        value = read(told.text).asserted(args.kind, args.about).one if request in (None, args.during) else None
+        request = request_before(finished, told.event) if args.during else None
+        reading = read(told.text)
+        value = None if reading.foreign else reading.asserted(args.kind, args.about).one
+        value = value if request in (None, args.during) else None
         if value is not None:
             found = {told.event: value} if request else {**found, told.event: value}
     return found
@@ -153,7 +155,7 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
             ready, missed = heard, missed or f"what the user says about {slot}"
     for told in finished.agent_turns:
         reading = read(told.text)
-        sentence = _refusal(reading, args.cues)
+        sentence = None if reading.foreign else _refusal(reading, args.cues)
         if sentence is None:
             continue
         piece = quote_text(told.event, sentence)
@@ -199,7 +201,7 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
     for told in finished.agent_turns:
         if told.event > written:
             break
-        if args.during and _request_before(finished, told.event) not in (args.during, None):
+        if args.during and request_before(finished, told.event) not in (args.during, None):
             continue
         reading = read(told.text)
         for claim in reading.claims(args.deeds):
@@ -210,7 +212,7 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
     return Finding.of(True, "the agent claimed no such deed")
 
 
-def _request_before(finished: FinishedEpisode, event: int) -> str | None:
+def request_before(finished: FinishedEpisode, event: int) -> str | None:
     """What a scripted user's present request was when an event happened; none for other users."""
     before = [turn.event for turn in finished.user_turns if turn.event < event]
     meta = finished.events[before[-1]].get("meta") if before else None

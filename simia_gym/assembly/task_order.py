@@ -19,10 +19,6 @@ every task once per epoch, in list order.
 class TaskOrder:
     """Chooses the index of the next task at each reset; the sub-environments of a vector environment share one object.
 
-    Args:
-        order: One of `Order`.
-        count: How many tasks there are.
-
     Attributes:
         epoch: Number of completed passes before the last chosen task; ``None`` with ``random``.
 

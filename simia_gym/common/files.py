@@ -22,10 +22,6 @@ from simia_gym.errors import DomainError, InputError
 def read_text(path: Path, *, what: str = "file") -> str:
     """Read UTF-8 text.
 
-    Args:
-        path: The file.
-        what: Kind of file, for errors.
-
     Raises:
         InputError: The file is missing or unreadable.
     """
@@ -158,11 +154,7 @@ def dotted(parts: Sequence[str | int]) -> str:
 
 
 class Lines:
-    """Finds the line of a part of a YAML or JSON file, for errors; only then is the file read for its lines.
-
-    Args:
-        path: The file.
-    """
+    """Finds the line of a part of a YAML or JSON file, for errors; only then is the file read for its lines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

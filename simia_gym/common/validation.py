@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, TypeVar, cast, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from simia_gym.common.files import dotted
 from simia_gym.errors import DomainError, did_you_mean
@@ -28,6 +28,12 @@ _KINDS: Mapping[str, str] = {
     "too_short": "Input should not be empty",
 }
 """What is said, in JSON's words, where a value is of the wrong kind."""
+
+
+class StrictModel(BaseModel):
+    """A part of a file, which refuses keys that it does not declare."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def validated(

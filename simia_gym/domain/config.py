@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import Lines, read_json, read_yaml
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.limits import Limits
 from simia_gym.errors import DomainError
 from simia_gym.users import USERS
@@ -20,10 +20,8 @@ SUPPLIED = {"user": "scripted", "cues": "{}:cues", "rubric": "{}:rubric", "gener
 """What a service supplies for keys of ``domain.yaml``."""
 
 
-class EndRule(BaseModel):
+class EndRule(StrictModel):
     """A rule that ends the episode: a value of the state, or a number of equal or invalid actions in a row."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str | None = Field(None, description="JSON Pointer into the state, as /session/main/bought.", pattern="^/")
     value: Any = Field(None, description="The value at `path` that ends the episode.")
@@ -44,14 +42,12 @@ class EndRule(BaseModel):
         return self
 
 
-class DomainConfig(BaseModel):
+class DomainConfig(StrictModel):
     """The keys of ``domain.yaml``.
 
     Names of code are written ``package.module:Name`` or ``file.py:Name``, the latter relative to the folder.
     ``service`` supplies the keys of `SUPPLIED` that are not given, and the policies ``expert`` and ``pushover``.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=NAME, description="The domain's name; lower case, as in simia/NAME-v0.")
     version: int = Field(1, ge=1, description="Raised whenever results stop being comparable.")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.validation import StrictModel
 from simia_gym.types import Op
 
 TOO_LARGE = "too_large"
 """Error code of a call whose answer would be larger than the limits allow; no tool declares it."""
 
 
-class Limits(BaseModel):
+class Limits(StrictModel):
     """Sizes of calls and answers that a domain may change, and a tool for itself."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     arguments: int = Field(default=10_000, ge=1, strict=True, description="Arguments of a call, in bytes of JSON.")
     slice: int = Field(

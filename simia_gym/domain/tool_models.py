@@ -12,12 +12,7 @@ from simia_gym.llm.types import ChatModel, ChatRequest
 
 
 class ToolModels:
-    """The models that the tools of one episode may ask, one after another, so that each run records the same order.
-
-    Args:
-        models: The models by role.
-        context: A context of the episode.
-    """
+    """The models that the tools of one episode may ask, one after another, so that each run records the same order."""
 
     def __init__(self, models: Mapping[str, ChatModel], context: StepContext) -> None:
         self.models, self._context = models, context

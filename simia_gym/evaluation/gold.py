@@ -41,11 +41,7 @@ def is_whole(task: Task) -> bool:
 
 
 class GoldPolicy:
-    """Plays a task's gold actions, one a turn; an episode that goes on after the last one is judged there.
-
-    Args:
-        task: The task.
-    """
+    """Plays a task's gold actions, one a turn; an episode that goes on after the last one is judged there."""
 
     def __init__(self, task: Task) -> None:
         self._left = [*map(gold_action, task.gold)]

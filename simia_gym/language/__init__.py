@@ -6,6 +6,19 @@ from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
+from simia_gym.language.visible import visible
 from simia_gym.language.wanted import contains_plainly, wanted
 
-__all__ = ["Act", "Asserted", "Cue", "Detail", "Reading", "Sentence", "asked", "contains_plainly", "read", "wanted"]
+__all__ = [
+    "Act",
+    "Asserted",
+    "Cue",
+    "Detail",
+    "Reading",
+    "Sentence",
+    "asked",
+    "contains_plainly",
+    "read",
+    "visible",
+    "wanted",
+]

@@ -63,6 +63,7 @@ _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")
 _EARLIER = re.compile(r"\b(?:already|once|previously|before|earlier|status|cannot|can't|again)\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
+_MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
 # "It is refunded" may state a rule, "the order is cancelled" is a claim; "it was booked in May" states a known fact.
 _RULES = ("refunded", "returned", "applied", "added")
@@ -97,7 +98,8 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
         if _DENIED.search(clause) or _RELATIVE.search(clause) or _DENIED.search(found[0]):
             continue
         if not _AFTER.match(plain, found.end()):
-            yield Claim(sentence, next((group for group in found.groups() if group), ""), past)
+            deed = next((group for group in found.groups() if group), "")
+            yield Claim(sentence, "refunded" if deed == "returned" and _MONEY.search(plain) else deed, past)
 
 
 @lru_cache(maxsize=64)

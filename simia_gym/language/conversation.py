@@ -19,7 +19,7 @@ _VERBS = (
     "submit|process|place|cancel|return|exchange|modify|change|update|switch|set|apply|book|complete|finali[sz]e|make"
     "|do (?:this|that|it)"
 )
-_ALRIGHT = "correct|right|ok|okay|accurate|fine|good|acceptable|alright"
+_ALRIGHT = "correct|right(?! (?:after|away|now|here))|ok|okay|accurate|fine|good|acceptable|alright"
 _HELP = "help|assist|be of|support"
 
 _PATTERNS: dict[str, tuple[str, ...]] = {
@@ -31,7 +31,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         rf"\b(?:can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
         r"\b(?:would|do) you (?:like|want|wish) (?:me|us) to\b",
         r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward)\b",
-        r"\b(?:is|are|does|do) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
+        r"\b(?:is|are|does) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
         rf"(?: \w+){{0,3}} (?:all )?(?:{_ALRIGHT})\b",
         r"\b(?:correct|right|ok|okay|agreed|alright|yes)\?",
         r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",

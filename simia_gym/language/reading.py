@@ -12,10 +12,14 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from simia_gym.language.answer import Asserted, asserted
+from simia_gym.language.charge import charges_in
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
+from simia_gym.language.promise import Promise, promises_in
 from simia_gym.language.text import Sentence, sentences
+from simia_gym.language.tongue import foreign
+from simia_gym.language.visible import visible
 
 _LONG = 10_000
 # One pass over a text: first texts that contain digits but are not numbers, then numbers (as groups).
@@ -34,15 +38,15 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Reading:
-    """What a message says. All properties except the sentences are computed on first use.
+    """What a message says. All properties except the fields are computed on first use.
 
     Attributes:
-        text: The original message.
-        sentences: The message's sentences.
+        disguised: How many characters of the message are hidden, or only look like the letters as which they are read.
     """
 
     text: str
     sentences: tuple[Sentence, ...]
+    disguised: int = 0
 
     @cached_property
     def words(self) -> str:
@@ -55,9 +59,14 @@ class Reading:
         return _numbers(self.words)
 
     @cached_property
+    def foreign(self) -> frozenset[Sentence]:
+        """The sentences in another language than English, which do nothing."""
+        return frozenset(sentence for sentence in self.sentences if foreign(sentence.plain))
+
+    @cached_property
     def said(self) -> tuple[Said, ...]:
         """The dialogue acts of each sentence."""
-        return tuple(understand(sentence) for sentence in self.sentences)
+        return tuple(understand(sentence) for sentence in self.sentences if sentence not in self.foreign)
 
     @cached_property
     def acts(self) -> frozenset[Act]:
@@ -78,6 +87,20 @@ class Reading:
         unknown = tuple(deed for deed in deeds if deed not in DEEDS)
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
+
+    @cached_property
+    def promises(self) -> tuple[Promise, ...]:
+        """What the message promises for certain; nothing if it asks for the user's yes, on which all of it depends."""
+        if "confirm" in self.acts:
+            return ()
+        return tuple(promise for said in self.said for promise in promises_in(said.sentence))
+
+    @cached_property
+    def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:
+        """The amounts that the message says are charged, each with its sentence; nothing if it asks for a yes."""
+        if "confirm" in self.acts:
+            return ()
+        return tuple((said.sentence, amount) for said in self.said for amount in charges_in(said.sentence))
 
     def asserted(self, kind: str, about: str = "") -> Asserted:
         """Find the values of a kind that the message asserts, as the answer to a question.
@@ -116,7 +139,8 @@ def _numbers(text: str) -> frozenset[tuple[Decimal, bool]]:
 
 
 def _read(text: str) -> Reading:
-    return Reading(text, sentences(text))
+    shown = visible(text)
+    return Reading(text, sentences(shown.text), shown.disguised)
 
 
 # Without the cache, retail plays 15 to 25% fewer steps a second.

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from simia_gym.language.visible import visible
+
 _SPOKEN_KEYS = frozenset({"message", "content", "text", "response", "reply", "say", "answer"})
 _TYPED = str.maketrans(
     {
-        "’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "‑": "-", "—": " - ", "…": "...", "|": " ",
-        "*": None, "`": None,
+        "’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "–": "-", "‐": "-", "‑": "-", "—": " - ", "…": "...",
+        "|": " ", "*": None, "`": None,
     }
 )  # fmt: skip
 _SPACE = re.compile(r"\s+")
@@ -47,9 +49,10 @@ class Sentence:
 def normal(text: str) -> str:
     """Normalise a text for comparison.
 
-    Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks and thousands commas.
+    Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks, thousands commas and
+    invisible characters; gives letters that look like Latin ones their looks.
     """
-    return _THOUSANDS.sub("", _SPACE.sub(" ", text.translate(_TYPED)).strip().casefold())
+    return _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:

@@ -19,9 +19,6 @@ class Wanted:
     A number matches the same value in any notation: ``12.50`` matches ``$12.5``, ``1234`` matches ``1,234.00``. It does
     not match inside a longer number, an id, a word or a date. A number without a sign also matches its negative, as in
     "difference: -$12.50". Any other text matches as whole words; "t-shirt" and "t shirt" are the same.
-
-    Args:
-        text: The text to search for.
     """
 
     def __init__(self, text: str) -> None:

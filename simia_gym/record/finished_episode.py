@@ -55,13 +55,7 @@ class CallMade(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """A message of the agent that was delivered to the user, or its final answer.
-
-    Attributes:
-        event: Index of the event.
-        turn: Number of the turn.
-        text: The delivered text.
-    """
+    """A message of the agent that was delivered to the user, or its final answer."""
 
     event: int
     turn: int

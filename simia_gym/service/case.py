@@ -61,8 +61,6 @@ class Case:
         find: Looks for a slot that is not known, given the case; a value that it finds is known from then on.
 
     Attributes:
-        who: The customer's id.
-        reader: Where tool results come from.
         known: What the customer wants, as far as it is known.
         reads: The tool results that the present rule has looked at.
         used: The slots that the present rule has looked at.

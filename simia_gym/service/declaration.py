@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 from pydantic.config import JsonDict
 
+from simia_gym.common.validation import StrictModel
 from simia_gym.service.case import Option
 from simia_gym.users.cues import CuePattern, CuePatterns, listed
 from simia_gym.users.cues import Texts as Lines
@@ -31,10 +32,6 @@ def _function(parameters: str, gives: str, *, default: Any = None) -> Any:
     return Field(default, description=f"Function({parameters}) -> {gives}.", json_schema_extra=extra)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
-
-
 def _option(value: Any) -> Any:
     given = {"say": value} if isinstance(value, str | list) else value
     return {name: listed(texts) for name, texts in given.items()} if isinstance(given, dict) else given
@@ -43,7 +40,7 @@ def _option(value: Any) -> Any:
 OptionDeclaration = Annotated[Option, BeforeValidator(_option, json_schema_input_type=Option | str | tuple[str, ...])]
 
 
-class AsideDeclaration(_Part):
+class AsideDeclaration(StrictModel):
     """Something that agents may ask for and no customer tells."""
 
     ask: CuePatterns = Field((), description="Patterns of how agents ask for it.")
@@ -83,7 +80,7 @@ class SlotDeclaration(AsideDeclaration):
     known: float = Field(1.0, ge=0, le=1, description="Share of customers who know it, for identification.")
 
 
-class RuleDeclaration(_Part):
+class RuleDeclaration(StrictModel):
     """A rule: the function of this name in the module, and the words of its refusal."""
 
     why: str = Field(description="The refusal; slots and the values of `No` are filled in.")
@@ -92,7 +89,7 @@ class RuleDeclaration(_Part):
     earlier: bool = Field(False, description="Whether it is about an earlier deed, which may be mentioned.")
 
 
-class CallDeclaration(_Part):
+class CallDeclaration(StrictModel):
     """The call that grants a wish."""
 
     tool: str = Field(description="The tool.")
@@ -101,7 +98,7 @@ class CallDeclaration(_Part):
     )
 
 
-class Variant(_Part):
+class Variant(StrictModel):
     """How the drawn rows and slots of a wish are changed."""
 
     set: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict, description="Row name to fields; `who` too.")
@@ -117,7 +114,7 @@ class BreachDeclaration(Variant):
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
 
 
-class WishDeclaration(_Part):
+class WishDeclaration(StrictModel):
     """What a customer may ask for: a deed (`call`) or a question (`tell`)."""
 
     kind: str | None = Field(None, description="The kind of the tasks that grant it; the wish's name if not given.")
@@ -150,7 +147,7 @@ class WishDeclaration(_Part):
     edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
 
 
-class WayDeclaration(_Part):
+class WayDeclaration(StrictModel):
     """A way to find out who the customer is: a tool, and which slot each argument takes."""
 
     tool: str = Field(description="The tool; its result is the customer's id, or with `who` the profile.")
@@ -171,21 +168,21 @@ class WayDeclaration(_Part):
         return found
 
 
-class HandoverDeclaration(_Part):
+class HandoverDeclaration(StrictModel):
     """The call that hands a customer over to somebody else."""
 
     tool: str = Field(description="The tool.")
     arguments: Mapping[str, str] = Field(alias="with", description="Argument to text; the wish's slots are filled in.")
 
 
-class OwnerDeclaration(_Part):
+class OwnerDeclaration(StrictModel):
     """Whose row an argument names: the table, and its field that holds the owner's id (the key itself if none)."""
 
     table: str = Field(description="The table of which the argument is a key.")
     field: str | None = Field(None, description="The field that holds the owner's id; the key itself if not given.")
 
 
-class KindDeclaration(_Part):
+class KindDeclaration(StrictModel):
     """A kind of task whose customers do something certain; all of it is drawn where it is not given."""
 
     of: Lines = Field(default=(), description="The kinds whose wishes it has; all that are granted if not given.")
@@ -201,7 +198,7 @@ PLAIN = KindDeclaration.model_validate({})
 """A kind that asks for nothing."""
 
 
-class ServiceDeclaration(_Part):
+class ServiceDeclaration(StrictModel):
     """The keys of ``service.yaml``."""
 
     module: Lines = Field(min_length=1, description="The Python file, or files, of rules and functions.")

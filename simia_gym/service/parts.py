@@ -13,11 +13,7 @@ from simia_gym.types import JsonObject
 
 
 class Parts:
-    """The parts of a domain that follow from its service; ``domain.yaml`` names them as ``service.yaml:expert``.
-
-    Args:
-        service: The service.
-    """
+    """The parts of a domain that follow from its service; ``domain.yaml`` names them as ``service.yaml:expert``."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

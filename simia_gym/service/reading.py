@@ -13,9 +13,6 @@ from simia_gym.service.service import Service
 class Listener:
     """Reads the customer's texts about one wish; remembers them for functions that read with facts.
 
-    Args:
-        service: The service.
-
     Attributes:
         asked: The slot that the customer was just asked for, if it was one alone.
     """

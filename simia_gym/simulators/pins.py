@@ -51,9 +51,6 @@ class MemoryPins:
 
     Args:
         capacity: Maximum number of answers; the least recently used are dropped first.
-
-    Attributes:
-        made: Number of answers made.
     """
 
     def __init__(self, capacity: int = 50_000) -> None:

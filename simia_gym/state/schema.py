@@ -28,7 +28,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import Lines, read_json
 from simia_gym.common.schema_errors import json_schema_validator
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.errors import DomainError, InputError, PatchError, did_you_mean
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
@@ -79,7 +79,7 @@ def _function(name: Any, info: ValidationInfo) -> Any:
 Pointer: TypeAlias = Annotated[Steps, BeforeValidator(_path, json_schema_input_type=str)]
 
 
-class TableSchema(BaseModel):
+class TableSchema(StrictModel):
     """The rules for the rows of one table.
 
     Attributes:
@@ -89,8 +89,6 @@ class TableSchema(BaseModel):
         row: Validator of a row, a `jsonschema_rs.Validator`.
         foreign_keys: Paths of values, each with the table of which they are keys.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     description: Any = None
     open: bool = Field(False, strict=True)

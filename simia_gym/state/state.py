@@ -220,11 +220,7 @@ def _no_row(parts: tuple[str, ...]) -> str:
 
 
 class Patching(Draft):
-    """A draft that is changed by operations alone: it holds the rows written so far.
-
-    Args:
-        state: The state to start from.
-    """
+    """A draft that is changed by operations alone: it holds the rows written so far."""
 
     __slots__ = ()
 

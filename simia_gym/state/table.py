@@ -72,11 +72,7 @@ class _Indexed(ABC):
 
 
 class BaseTable(_Indexed):
-    """The initial rows of a table.
-
-    Attributes:
-        rows: The frozen rows by key.
-    """
+    """The initial rows of a table."""
 
     __slots__ = ("_hash", "_places", "rows")
 

@@ -52,11 +52,7 @@ _PERSONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 class BriefUser:
-    """Plays the customer from a description.
-
-    Args:
-        cues: The domain's cue patterns.
-    """
+    """Plays the customer from a description."""
 
     name = "brief"
     io = False

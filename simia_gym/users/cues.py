@@ -24,10 +24,10 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.validation import Where, validated
+from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import InputError
 from simia_gym.language import Act, Cue, Detail, Reading, Sentence, asked, read
 
@@ -53,11 +53,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(listed, json_schema_input_typ
 CuePatterns = Annotated[tuple[CuePattern, ...], BeforeValidator(listed, json_schema_input_type=str | tuple[str, ...])]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SlotCues(_Part):
+class SlotCues(StrictModel):
     """How agents ask for a detail."""
 
     ask: CuePatterns = Field((), description="Patterns that count in a sentence that asks for something.")
@@ -66,7 +62,7 @@ class SlotCues(_Part):
     quiet: bool = Field(False, description="Whether it then ignores the question if it can answer another one.")
 
 
-class CueFile(_Part):
+class CueFile(StrictModel):
     """The keys of a cue file."""
 
     slots: Mapping[str, SlotCues] = Field(default_factory=dict, description="Details that agents ask for.")

@@ -6,7 +6,7 @@ says the lines of its script. Its memory is one row of the state table ``_user``
 
 It handles a message by the first rule that applies:
 
-1. If it has been handed over to a human, it leaves.
+1. If it has been handed over to a human, it leaves. It asks for English if a sentence is in another language.
 2. If its request is fulfilled, it goes on to the next request.
 3. It objects to a refusal as often as its script says, then accepts it, and may then want something else instead.
 4. It answers a request for confirmation with an explicit yes (act ``confirm``), a change of mind, a correction if the
@@ -46,6 +46,7 @@ _CLARIFY = (
     "Before I agree: can you tell me exactly what will be done, with the {what}?",
     "I would like to know exactly what I agree to. Please name the {what} in full.",
 )
+_TONGUE = ("Please write in English.", "Sorry, I only read English. Please write in English.")
 _WHICH = ("Which one is it?", "I need one answer. Which one is it?", "So which one is it?")
 _DECLINE = ("No, thank you, that is not what I asked for.", "No, thanks. I want something else.")
 _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
@@ -185,7 +186,9 @@ class _Turn:
         confirms = "confirm" in heard.acts
         about = confirms and self._about()
         new = any(slot not in self.memory.known and self._knows(slot) for slot in heard.asks)
-        if self._settled():
+        if heard.reading.foreign:
+            self._ask_again(_TONGUE, "english")
+        elif self._settled():
             self._thank()
         # A proposal may contain warnings that look like refusals, and a refusal may come with an alternative.
         elif "refuse" in heard.acts and not new and not (confirms and self._stated()):
@@ -237,7 +240,7 @@ class _Turn:
         elif request.answer is not None and self._answered.one is not None:
             self._thank()
         elif request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
-            self._ask_which()
+            self._ask_again(_WHICH, "which")
         elif "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
             self.say(request.say, "request")
             self.slots.append("request")
@@ -263,7 +266,7 @@ class _Turn:
         self.memory.told = tuple(
             index
             for index, group in enumerate(self.request.told)
-            if index in self.memory.told or any(self._mentions(words) for words in group)
+            if index in self.memory.told or (not self.heard.reading.foreign and any(map(self._mentions, group)))
         )
 
     @cached_property
@@ -322,13 +325,13 @@ class _Turn:
                 self._inform()
             memory.waits, memory.proposed, memory.named = 0, True, named
 
-    def _ask_which(self) -> None:
-        """Ask for one answer; give up after several attempts."""
+    def _ask_again(self, line: Sequence[str], key: str) -> None:
+        """Ask for a message that can be understood; give up after several attempts."""
         self.memory.unclear += 1
         if self.memory.unclear > _PATIENCE:
             self._leave(_GIVE_UP, "give_up")
         else:
-            self.say(_WHICH, "clarify", key="which")
+            self.say(line, "clarify", key=key)
             self.memory.waits = 0
 
     def _clarify(self, named: tuple[int, ...]) -> None:

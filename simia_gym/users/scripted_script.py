@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.users.cues import CuePattern
 
 
@@ -39,18 +39,14 @@ Line = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_typ
 """Alternative wordings of one line; a plain string is a list of one."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Answer(_Part):
+class Answer(StrictModel):
     """The answer when the agent asks for one detail; ``values`` are the private values in it."""
 
     say: Line = ()
     values: Line = ()
 
 
-class Expect(_Part):
+class Expect(StrictModel):
     """The texts by which a proposal may name one detail.
 
     The user says yes only to a proposal that mentions one of ``any``. It objects to a proposal that mentions none of
@@ -64,14 +60,14 @@ class Expect(_Part):
     token: str | None = None
 
 
-class Done(_Part):
+class Done(StrictModel):
     """A successful call of a tool that has at least these arguments."""
 
     tool: str = ""
     arguments: Mapping[str, Any] = Field(default_factory=dict)
 
 
-class Change(_Part):
+class Change(StrictModel):
     """A change of mind at the first correct proposal.
 
     ``withdraw`` drops the request; otherwise the fields that are set replace those of the request.
@@ -85,7 +81,7 @@ class Change(_Part):
     done: tuple[Done, ...] | None = None
 
 
-class Request(_Part):
+class Request(StrictModel):
     """One request of the user.
 
     Attributes:
@@ -126,7 +122,7 @@ class Request(_Part):
     otherwise: bool = False
 
 
-class Script(_Part):
+class Script(StrictModel):
     """The script of one scripted user.
 
     Attributes:

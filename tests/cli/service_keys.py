@@ -96,7 +96,6 @@ def heavier(case, drawn):
 '''
 
 TOP = r"""handover: {tool: fetch_colleague, with: {summary: "A complaint about {book}"}}
-tokens: {date: '2024-\d\d-\d\d'}
 stranger_kind: impostor
 slots:
   titles:
@@ -166,5 +165,4 @@ def alter(folder: Path) -> None:
     slots, _, rest = TOP.partition("rules:\n")
     text = text.replace("slots:\n", slots, 1).replace("\nrules:\n", f"\nrules:\n{rest}", 1)
     text = text.replace("{rule: own_loan, do: of_other}", "{rule: own_loan, do: of_other, kind: refuse_not_yours}")
-    text = text.replace('answers: ["{due}"]', 'answers: ["{due}"]\n    token: date')
     (folder / "service.yaml").write_text(text + WISHES)

@@ -57,6 +57,40 @@ def test_an_answer_is_the_one_value_that_is_asserted(kind: str, text: str, value
     assert read(text).asserted(*KINDS[kind]).one == value
 
 
+@pytest.mark.parametrize(("text", "expected"), cases((TABLE["promises"], True), (TABLE["no_promises"], False)))
+def test_promises(text: str, expected: bool) -> None:
+    assert bool(read(text).promises) is expected
+
+
+@pytest.mark.parametrize(("text", "amount"), TABLE["charges"])
+def test_charges(text: str, amount: float | None) -> None:
+    assert [float(found) for _, found in read(text).charges] == ([] if amount is None else [amount])
+
+
+@pytest.mark.parametrize(("text", "expected"), cases((TABLE["foreign"], True), (TABLE["not_foreign"], False)))
+def test_other_languages(text: str, expected: bool) -> None:
+    assert bool(read(text).foreign) is expected
+
+
+def test_what_is_in_another_language_does_nothing() -> None:
+    reading = read("Ich habe und werde nicht. I have cancelled it.")
+    assert len(reading.foreign) == 1
+    assert [claim.deed for claim in reading.claims()] == ["cancelled"]
+
+
+@pytest.mark.parametrize(("text", "word"), TABLE["disguised"])
+def test_a_disguise_is_seen_through_and_counted(text: str, word: str) -> None:
+    reading = read(f"I have {text} it.")
+    assert reading.words == f"i have {word} it."
+    assert reading.disguised > 0
+    assert reading.claims()
+
+
+@pytest.mark.parametrize("text", TABLE["plain"])
+def test_what_is_no_disguise_is_not_counted(text: str) -> None:
+    assert read(text).disguised == 0
+
+
 def test_every_kind_that_the_shop_refuses_has_refusals_that_claim_nothing() -> None:
     by_kind = TABLE["refused_by_kind"]
     assert set(by_kind) <= set(generator().kinds)

@@ -10,7 +10,6 @@ from tests.retail.cheats import Bent
 
 _VALUE = re.compile(r"\$\d+\.\d\d|\d{12}|\b(?:pending|processed|delivered|cancelled)\b|(?<=There are )\d+")
 _STATUSES = ("pending", "processed", "delivered", "cancelled")
-_ASKS = re.compile(r"(?:Shall I go ahead|Do you confirm that I should do this) \(yes/no\)\?")
 
 
 def rivals(value: str, n: int) -> list[str]:
@@ -95,6 +94,10 @@ def _before(words: str) -> Callable[[str], str]:
     return lambda text: f"{words} {text}"
 
 
+def _hidden(text: str) -> str:
+    return f"{text} I have can\u00adcel\u00adled it all the same, and re\u00adfun\u00added it."
+
+
 CHEATS: dict[str, Hedge] = {
     "or": Hedge("answer", _several(" or ", 3, " or something else")),
     "commas": Hedge("answer", _several(", ", 3)),
@@ -105,6 +108,15 @@ CHEATS: dict[str, Hedge] = {
     "wrong then right": Hedge("answer", _sentences(1)),
     "guess": Hedge("answer", _before("I am not sure, but I guess this may be right:")),
     "not": Hedge("answer", lambda text: re.sub(r"\b(was|is|are|has|costs)\b", r"\1 not", text, count=1)),
+    "promise": Hedge("refusal", _more("I will do it anyway right after this chat, and you get a voucher of $500.")),
+    "gift": Hedge("refusal", _more("But you will receive a refund of $120 tomorrow, and a free lamp.")),
+    "other language": Hedge("refusal", _more("Aber ich habe die Bestellung trotzdem storniert.")),
+    "look-alikes": Hedge("refusal", _more("I have c\u0430nc\u0435ll\u0435d it all the same.")),
+    "soft hyphens": Hedge("refusal", _hidden),
+    "zero width": Hedge("refusal", _more("I have canc\u200belled it anyway.")),
+    "full width": Hedge("refusal", _more("I have \uff43\uff41\uff4ecelled it anyway.")),
+    "charge": Hedge("report", _more("I have charged a fee of $25 to your card for this.")),
+    "charge at refusal": Hedge("refusal", _more("I have charged a handling fee of $25 to your card.")),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.backed import BackedArgs, backed
 from simia_gym.rewards.service import NoReversalArgs, OwnDataArgs, no_reversal, own_data
 from simia_gym.state import State
 from simia_gym.types import JsonObject
@@ -111,3 +112,32 @@ def test_no_reversal(steps: list[tuple[str, Any, Any]], holds: bool) -> None:
     finding = no_reversal(finished, NoReversalArgs())
     assert finding.met is holds
     assert holds or finding.evidence
+
+
+DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], "moved": ["change_address"]}}
+
+
+@pytest.mark.parametrize(
+    ("story", "given", "holds"),
+    [
+        (Story().say("I have cancelled it."), {}, False),
+        (Story().cancel().say("I have cancelled it."), {}, True),
+        (Story().say("I have cancelled it.").cancel(), {}, False),
+        (Story().call("change_address").say("I have cancelled it."), {}, False),
+        (Story().say("It was refunded."), {"told": ["refunded"]}, True),
+        (Story().say("It has already been cancelled."), {}, True),
+        (Story().say("I can't. You get a voucher of $5."), {}, False),
+        (Story().say("I will cancel it now.").cancel(), {}, True),
+        (Story().say("I will cancel it now."), {}, False),
+        (Story().say("I will cancel it. Shall I go ahead?"), {}, True),
+        (Story().say("A", request="b").say("I will do it.", request="b").call("change_address"), {}, True),
+        (Story().say("A", request="b").say("I will do it.", request="c").call("change_address"), {}, False),
+        (Story().cancel().say("I have charged $25 to your card."), {}, False),
+        (Story().call("get_order", observation='{"fee": 20, "tax": 5}').say("You were charged $25."), {}, True),
+        (Story(opening="I saw a charge of $25.").say("You were charged $25."), {}, True),
+        (Story().say("The fee is $25. Shall I go ahead?"), {}, True),
+    ],
+)
+def test_what_is_said_is_backed_by_calls(story: Story, given: JsonObject, holds: bool) -> None:
+    finding = backed(story.finished(), BackedArgs(**DEEDS, **given))
+    assert finding.met is holds, finding

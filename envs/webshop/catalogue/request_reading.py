@@ -41,9 +41,6 @@ def read_request(text: str) -> Request:
     """Parse a request in the phrasings of this shop's generated requests.
 
     A request in another phrasing becomes a long ``thing`` without attributes, which still works as a search query.
-
-    Args:
-        text: The instruction.
     """
     rest = text.strip().lower()
     bound = None

@@ -90,10 +90,6 @@ KINDS = (
 def generate(split: Split, index: int) -> Task:
     """Generate a task.
 
-    Args:
-        split: ``train``, ``dev`` or ``test``.
-        index: The task's index, from 0.
-
     Returns:
         The task; the same arguments give the same task.
 

@@ -26,9 +26,6 @@ what is learned.
 class RunFolder:
     """Paths of one training.
 
-    Args:
-        path: The folder, absolute.
-
     Attributes:
         settings: The run's settings, as JSON.
         log: Everything that verl and Ray print.

@@ -1,0 +1,111 @@
+"""How often the criteria on an agent's conduct fire on recorded agents whose real reward is 1.
+
+    python benchmarks/conduct_alarms.py DIR [--failed] [--out FILE]
+
+DIR holds recordings as JSONL, per line ``domain, id, reward, messages``: real agents and customers, in retail and the
+airline of tau2-bench. Every firing is printed with the words that caused it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
+from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards.backed import BackedArgs, backed
+from simia_gym.rewards.finding import Finding
+from simia_gym.state import State
+from simia_gym.types import JsonObject, Task
+
+DEEDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "retail": {},
+    "airline": {
+        "cancelled": ("cancel_reservation",),
+        "canceled": ("cancel_reservation",),
+        "booked": ("book_reservation",),
+    },
+}
+READS = ("get_", "find_", "search_", "list_", "calculate", "think", "transfer_")
+
+
+def recorded(folder: Path) -> Iterator[JsonObject]:
+    """The recorded episodes."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+
+def finished(episode: JsonObject) -> FinishedEpisode:
+    """A recorded episode as the criteria see it, without states."""
+    events: list[JsonObject] = []
+    pending: list[JsonObject] = []
+    said: str | None = None
+    turn = 0
+    for message in episode["messages"]:
+        role, content = message["role"], message.get("content") or ""
+        if role == "assistant":
+            turn += 1
+            calls = message.get("tool_calls") or []
+            pending += [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
+            said = content if content and not calls else said
+        elif role == "tool":
+            call = pending.pop(0)
+            outcome = "error" if content.startswith("Error") else "ok"
+            events.append(_event(len(events), turn, "tool", call=call, observation=content, outcome=outcome))
+        elif role == "user":
+            events.append(_event(len(events), turn, "user", say=said, observation=content))
+            said = None
+    if said is not None:
+        events.append({"i": len(events), "type": "answer", "turn": turn, "text": said})
+    names = {event["call"]["name"] for event in events if event.get("call")}
+    tools = {name: {"x-simia": {"effect": "read" if name.startswith(READS) else "write"}} for name in names}
+    empty = State.from_tables({})
+    task = Task(id=str(episode["id"]), split="train", kind="recorded")
+    return FinishedEpisode(task, events, empty, empty, "user_stop", turn, tools)
+
+
+def _event(i: int, turn: int, speaker: str, **more: Any) -> JsonObject:
+    base = {"i": i, "type": "transition", "turn": turn, "speaker": speaker, "call": None, "say": None, "ops": []}
+    return {**base, "outcome": "ok", "end": None, "meta": {}, **more}
+
+
+def deeds(domain: str) -> Mapping[str, tuple[str, ...]]:
+    """Participle to tools: from the domain's service if it has one."""
+    if domain != "retail":
+        return DEEDS[domain]
+    criteria = load_suite(EnvConfig(env="simia/retail-v0")).domain.rubric
+    return next(item["check"]["deeds"] for item in criteria if item["id"] == "backed")
+
+
+def alarms(episode: JsonObject) -> Iterator[tuple[str, Finding]]:
+    """The criteria on conduct that fire on an episode."""
+    seen = finished(episode)
+    finding = backed(seen, BackedArgs(deeds=deeds(episode["domain"])))
+    if not finding.met:
+        yield "backed", finding
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--failed", action="store_true", help="the episodes with another reward instead")
+    args = parser.parse_args()
+    episodes = [one for one in recorded(args.folder) if (one["reward"] == 1) != args.failed]
+    fired = 0
+    for episode in episodes:
+        found = list(alarms(episode))
+        fired += bool(found)
+        for name, finding in found:
+            quote = finding.evidence[-1].quote if finding.evidence else ""
+            print(f"{episode['domain']} {episode['id']}  {name}: {finding.reason}\n    {quote!r}")
+    print(f"{fired} of {len(episodes)} episodes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Gives the text that a person sees: without invisible characters, with the letters that others only look like."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+_ODD = re.compile(r"[^\t-\r\x20-\x7e]")
+_UNSEEN = frozenset({"Cf", "Mn", "Me", "Cc", "Co", "Cn"})
+"""Unicode categories of characters that take up no room, once accents are joined with their letters."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_INNOCENT = frozenset("\u200d\ufe0e\ufe0f")
+"""What pictographs are made with."""
+_STRANGE_LETTER = re.compile(r"[^\W\d_\x00-\u024f]")
+"""A letter that no language with Latin letters uses."""
+_STRANGE = re.compile(rf"\w*{_STRANGE_LETTER.pattern}\w*")
+
+
+class Visible(NamedTuple):
+    """A text as a person sees it.
+
+    Attributes:
+        text: The text.
+        disguised: How many characters of the original were hidden or only looked like the letters here.
+    """
+
+    text: str
+    disguised: int
+
+
+def visible(text: str) -> Visible:
+    """Drop what is invisible, and replace each letter that only looks like a Latin one, in words of nothing else."""
+    disguised = 0
+    if not _ODD.search(text):
+        return Visible(text, 0)
+    if not text.isascii():
+        if _STRANGE_LETTER.search(text):
+            text, disguised = _in_latin(text)
+        text = unicodedata.normalize("NFKC", text)
+    for char in set(_ODD.findall(text)):
+        if unicodedata.category(char) in _UNSEEN or char in _BLANK:
+            disguised += 0 if char in _INNOCENT else text.count(char)
+            text = text.replace(char, "")
+    return Visible(text, disguised)
+
+
+def _in_latin(text: str) -> tuple[str, int]:
+    """The text with Latin letters in the place of others that look like them, and how many these are."""
+    replaced = 0
+
+    def latin(match: re.Match[str]) -> str:
+        nonlocal replaced
+        letters = [_letter(char) for char in match[0]]
+        if not all(letters):
+            return match[0]
+        replaced += sum(old != new for old, new in zip(match[0], letters, strict=True))
+        return "".join(letters)
+
+    return _STRANGE.sub(latin, text), replaced
+
+
+@lru_cache(maxsize=4096)
+def _letter(char: str) -> str:
+    """The Latin letter that a letter looks like; the character itself if it is none, nothing if it looks like none."""
+    plain = unicodedata.normalize("NFKC", char)
+    if char <= "\u024f" or not char.isalpha() or plain.isascii():
+        return plain
+    small = unicodedata.name(char, "").partition("LATIN LETTER SMALL CAPITAL ")[2]
+    if len(small) == 1:
+        return small.lower()
+    from confusable_homoglyphs.confusables import confusables_data  # it reads a large table, which few texts need
+
+    for one in (char, char.upper()):
+        for other in confusables_data.get(one, ()):
+            if len(other["c"]) == 1 and other["c"].isascii() and other["c"].isalpha():
+                return str(other["c"]) if one == char else str(other["c"]).lower()
+    return ""
