@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from simia_gym.envs.airline.people import make_departure
@@ -16,24 +16,21 @@ _OPEN = [day_after(count) for count in range(2, 12)]
 """The dates on which customers may want to fly instead."""
 
 
-def _now(case: Case) -> list[Row | None]:
-    """Seats and prices of each flight of the reservation as they are now; none of one that cannot be booked."""
+def _becomes(case: Case) -> list[Row | None]:
+    """The flights that are to change as they are sold now: the first one's successor, or all in another cabin."""
+    if "date" in case.known:
+        return [flight(case)]
     return [
         chosen(bookable(case, leg["origin"], leg["destination"], leg["date"]), leg["flight_number"], "", 0)
         for leg in trip(case)["flights"]
     ]
 
 
-def flight_difference(case: Case) -> int:
-    """What the new flight costs more than the old one, for all passengers."""
-    row, new = trip(case), flight(case)
-    return (new["prices"][row["cabin"]] - row["flights"][0]["price"]) * len(row["passengers"]) if new else 0
-
-
-def cabin_difference(case: Case) -> int:
-    """What the other cabin costs more on all flights, for all passengers."""
-    row, cabin = trip(case), case.slot("cabin")
-    pairs = zip(row["flights"], _now(case), strict=True)
+def _difference(case: Case) -> int:
+    """What these flights cost more than before, for all passengers."""
+    row, changed = trip(case), _becomes(case)
+    cabin = row["cabin"] if "date" in case.known else case.slot("cabin")
+    pairs = zip(row["flights"], changed, strict=False)
     return len(row["passengers"]) * sum(int(new["prices"][cabin]) - int(leg["price"]) for leg, new in pairs if new)
 
 
@@ -50,7 +47,7 @@ def other_cabin(case: Case) -> No | None:
 def cabin_has_seats(case: Case) -> No | None:
     """All flights can be booked in the new cabin for everybody."""
     people, cabin = len(trip(case)["passengers"]), case.slot("cabin")
-    for new in _now(case):
+    for new in _becomes(case):
         if new is None or new["available_seats"][cabin] < people:
             return No()
     return None
@@ -61,15 +58,9 @@ def no_certificate(case: Case) -> No | None:
     return No() if any(row["source"] == "certificate" for row in paying(case)) else None
 
 
-def covers_flight(case: Case) -> No | None:
-    """A gift card holds what the new flight costs more."""
-    due = flight_difference(case)
-    return No({"due": dollars(due)}) if held(case) < due else None
-
-
-def covers_cabin(case: Case) -> No | None:
-    """A gift card holds what the new cabin costs more."""
-    due = cabin_difference(case)
+def covers_change(case: Case) -> No | None:
+    """A gift card holds what the change costs."""
+    due = _difference(case)
     return No({"due": dollars(due)}) if held(case) < due else None
 
 
@@ -88,9 +79,9 @@ def insured_at_booking(case: Case) -> No | None:
     return No()
 
 
-def _money(case: Case, due: int) -> str:
+def _money(case: Case) -> str:
     """Where the difference comes from or goes to."""
-    paid = account(case, case.slot("payment"))
+    due, paid = _difference(case), account(case, case.slot("payment"))
     if due > 0:
         return f"{dollars(due)} will be charged to {paid}"
     return f"{dollars(-due)} will go back to {paid}" if due else f"There is no difference in price for {paid}"
@@ -105,13 +96,13 @@ def of_new_flight(case: Case) -> JsonObject:
         "flights": [{"flight_number": number, "date": day}, *old[1:]],
         "cabin": row["cabin"],
         "what": f"the first flight {old[0]['flight_number'] if old else ''} to flight {number}{time}",
-        "money": _money(case, flight_difference(case)),
+        "money": _money(case),
     }
 
 
 def of_new_cabin(case: Case) -> JsonObject:
     """The flights as they are, and the difference in price."""
-    return {"flights": flights_of(trip(case)), "money": _money(case, cabin_difference(case))}
+    return {"flights": flights_of(trip(case)), "money": _money(case)}
 
 
 def _departures(cast: Cast, drawn: Drawn) -> list[JsonObject]:
@@ -135,27 +126,14 @@ def _payment(cast: Cast, drawn: Drawn, who: Member, costs: Iterable[int]) -> str
     return str(cast.rng.choice([*cards, card["id"]] if due <= card["amount"] else cards))
 
 
-def _card_of(cast: Cast, drawn: Drawn, who: Member, costs: Sequence[int], short: int) -> None:
-    """The flights have been cheaper than they are now, and a gift card pays the difference, or is short of it."""
-    row, card = drawn.rows["trip"], method_of(who, "gift_card")
-    less = [cast.rng.randrange(10, 45) for _ in costs]
-    for leg, cost, one in zip(row["flights"], costs, less, strict=False):
-        leg["price"] = cost - one
-    settle(row)
-    card["amount"] = sum(less) * len(row["passengers"]) - short
-    drawn.slots["payment"] = card["id"]
-
-
-def _flight_costs(cast: Cast, drawn: Drawn) -> list[int]:
+def _costs(cast: Cast, drawn: Drawn) -> list[int]:
+    """What the flights that are to change cost now."""
     row = drawn.rows["trip"]
-    count = len(row["passengers"])
-    new = chosen(_departures(cast, drawn), drawn.slots["flight"], row["cabin"], count)
-    return [new["prices"][row["cabin"]]] if new else []
-
-
-def _cabin_costs(cast: Cast, drawn: Drawn) -> list[int]:
-    legs = drawn.rows["trip"]["flights"]
-    return [departure(cast, leg["flight_number"], leg["date"])["prices"][drawn.slots["cabin"]] for leg in legs]
+    if "date" in drawn.slots:
+        new = chosen(_departures(cast, drawn), drawn.slots["flight"], row["cabin"], len(row["passengers"]))
+        return [new["prices"][row["cabin"]]] if new else []
+    now = [departure(cast, leg["flight_number"], leg["date"]) for leg in row["flights"]]
+    return [one["prices"][drawn.slots["cabin"]] for one in now]
 
 
 def draw_flight_change(cast: Cast, who: Member) -> Drawn:
@@ -195,29 +173,26 @@ def draw_party(cast: Cast, who: Member) -> Drawn:
     return draw_trip(cast, who, passengers=cast.rng.choice((2, 3)), round_trip=True)
 
 
-def _flight_seats(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
-    row = drawn.rows["trip"]
-    for one in _departures(cast, drawn):
-        one["available_seats"][row["cabin"]] = len(row["passengers"]) - short
+def _seats(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
+    """The flights have just enough seats, or too few."""
+    row, slots = drawn.rows["trip"], drawn.slots
+    for one in _departures(cast, drawn) if "date" in slots else [drawn.rows["departure"]]:
+        one["available_seats"][slots.get("cabin", row["cabin"])] = len(row["passengers"]) - short
 
 
-def _cabin_seats(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
-    seats = drawn.rows["departure"]["available_seats"]
-    seats[drawn.slots["cabin"]] = len(drawn.rows["trip"]["passengers"]) - short
+def _card(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
+    """The flights have been cheaper than they are now, and a gift card pays the difference, or is short of it."""
+    row, card, costs = drawn.rows["trip"], method_of(who, "gift_card"), _costs(cast, drawn)
+    less = [cast.rng.randrange(10, 45) for _ in costs]
+    for leg, cost, one in zip(row["flights"], costs, less, strict=False):
+        leg["price"] = cost - one
+    settle(row)
+    card["amount"] = sum(less) * len(row["passengers"]) - short
+    drawn.slots["payment"] = card["id"]
 
 
-def _flight_card(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
-    _card_of(cast, drawn, who, _flight_costs(cast, drawn), short)
-
-
-def _cabin_card(cast: Cast, drawn: Drawn, who: Member, short: int) -> None:
-    _card_of(cast, drawn, who, _cabin_costs(cast, drawn), short)
-
-
-last_seats_on_flight, no_seats_on_flight = partial(_flight_seats, short=0), partial(_flight_seats, short=1)
-last_seats_in_cabin, no_seats_in_cabin = partial(_cabin_seats, short=0), partial(_cabin_seats, short=1)
-card_just_covers_flight, card_short_of_flight = partial(_flight_card, short=0), partial(_flight_card, short=1)
-card_just_covers_cabin, card_short_of_cabin = partial(_cabin_card, short=0), partial(_cabin_card, short=1)
+seats_suffice, no_seats = partial(_seats, short=0), partial(_seats, short=1)
+card_just_covers, card_is_short = partial(_card, short=0), partial(_card, short=1)
 
 
 def in_that_cabin(cast: Cast, drawn: Drawn, who: Member) -> None:
