@@ -158,6 +158,8 @@ class _Names:
             if not any(breach.rule == rule for breach in wish.breaches.values()):
                 fix = f"Add one with `rule: {rule}`, which proves it."
                 yield self._wrong(f"no breach of rule {rule!r}", fix, *here, "breaches")
+        for name in sorted(wish.edges.keys() & wish.breaches.keys()):
+            yield self._wrong("there is a breach of this name", "Give the edge another name.", *here, "edges", name)
         for name, breach in wish.breaches.items():
             yield from self._known("the wish has no rule", {"rule": breach.rule}, wish.rules, *here, "breaches", name)
         for key in ("breaches", "edges"):
