@@ -12,15 +12,14 @@ from simia_gym.service.cast import Drawn
 from simia_gym.service.decide import Answer, decide
 from simia_gym.service.service import Service
 from simia_gym.types import JsonObject
+from simia_gym.users.scripted import ACCEPT, INSIST
 
-_ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
 _DESCRIBED = 1 / 3
 """Share of the customers who describe a detail, where that can be done, and do not know it."""
-_INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
 _CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
 _OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
 _WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
-OTHER_LINES = (*_ACCEPT, *_INSIST, *_WITHDRAW)
+OTHER_LINES = (*ACCEPT, *INSIST, *_WITHDRAW)
 """What customers say that makes no wish and tells no detail."""
 
 Turn = Literal["change", "otherwise", "withdraw"]
@@ -117,8 +116,8 @@ def request(
             for slot in slots
         },
         "insist": rng.choice((0, 1, 1, 2)),
-        "insist_say": list(_INSIST),
-        "accept": list(_ACCEPT),
+        "insist_say": list(INSIST),
+        "accept": list(ACCEPT),
     }
     if wish.call is not None:
         made["action"] = wanted.name

@@ -51,8 +51,8 @@ _WHICH = ("Which one is it?", "I need one answer. Which one is it?", "So which o
 _DECLINE = ("No, thank you, that is not what I asked for.", "No, thanks. I want something else.")
 _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, thank you.")
 _WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
-_ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
-_INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
+ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
+INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
 _MORE = ("I have nothing more to add, can you go on?", "That is all I can tell you. Could you please carry on?")
 _GIVE_UP = ("This is not getting anywhere. I'll leave it, goodbye.", "Never mind, I'll try another time. Goodbye.")
 _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "That's everything, thank you. Bye.")
@@ -285,12 +285,12 @@ class _Turn:
     def _refused(self) -> None:
         request, memory = self.request, self.memory
         if memory.insisted < request.insist:
-            line = request.insist_say or _INSIST
+            line = request.insist_say or INSIST
             self.parts.append(line[memory.insisted % len(line)])
             self.acts.append("insist")
             memory.insisted, memory.proposed, memory.waits = memory.insisted + 1, False, 0
         else:
-            self.say(request.accept or _ACCEPT, "accept_refusal")
+            self.say(request.accept or ACCEPT, "accept_refusal")
             self._next(refused=True)
 
     def _proposed(self) -> None:

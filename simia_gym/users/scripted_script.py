@@ -28,15 +28,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from simia_gym.common.validation import StrictModel, validated
-from simia_gym.users.cues import CuePattern
-
-
-def _listed(value: Any) -> Any:
-    return () if value is None else [value] if isinstance(value, str) else value
-
-
-Line = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...] | None)]
-"""Alternative wordings of one line; a plain string is a list of one."""
+from simia_gym.users.cues import CuePattern, listed
+from simia_gym.users.cues import Texts as Line
 
 
 class Answer(StrictModel):
@@ -109,9 +102,7 @@ class Request(StrictModel):
     slots: Mapping[str, Answer] = Field(default_factory=dict)
     expect: tuple[Expect, ...] = ()
     done: tuple[Done, ...] = ()
-    told: Annotated[
-        tuple[Line, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[Line, ...] | None)
-    ] = ()
+    told: Annotated[tuple[Line, ...], BeforeValidator(listed, json_schema_input_type=str | tuple[Line, ...])] = ()
     answer: str | None = None
     about: CuePattern = ""
     insist: int = 1

@@ -21,11 +21,10 @@ import orjson
 from simia_gym.common.dotted_names import load_function
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall
+from simia_gym.types import ToolCall
 from simia_gym.views.placeholders import Context, Template, argument_of, parse_template
 
 Renderer: TypeAlias = Callable[[State, ToolCall], str]
-RenderSpec: TypeAlias = str | JsonObject
 
 _CACHED_BYTES = 4096
 _KINDS = ("row", "value", "text")
