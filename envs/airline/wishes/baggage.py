@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from simia_gym.envs.airline.people import BAG, free_bags
@@ -16,6 +17,7 @@ COUNTS = (
     "thirteen", "fourteen",
 )  # fmt: skip
 
+_BAGS = re.compile(rf"\b(\d+|{'|'.join(COUNTS)}) (?:checked )?(?:bags?|suitcases?|pieces)\b", re.IGNORECASE)
 _NO_LEG: JsonObject = {"flight_number": "", "origin": "", "destination": "", "date": TODAY}
 
 
@@ -27,6 +29,15 @@ def counts_of_bags(case: Case) -> dict[int, Option]:
         say = (f"{word} checked {noun}", f"{count} checked {noun}")
         found[count] = Option(say, (*say, f"{word} {noun}", f"{count} {noun}", f"bags: {count}", f"baggages: {count}"))
     return found
+
+
+def bags_named(text: str, case: Case) -> int | None:
+    """The number of bags that a text names."""
+    found = _BAGS.search(text)
+    if found is None:
+        return None
+    word = found[1].lower()
+    return int(word) if word.isdigit() else COUNTS.index(word)
 
 
 def bags_expected(case: Case, value: int) -> list[JsonObject]:

@@ -77,7 +77,7 @@ def flights_offered(case: Case) -> dict[str, Option]:
 
 def flight_named(text: str, case: Case) -> str | None:
     """The flight that a text names by number, by time of departure, or as the cheapest."""
-    if CHEAPEST in text.lower():
+    if CHEAPEST in text.lower() or "costs least" in text.lower():
         return CHEAPEST
     number, time = _NUMBER.search(text), _TIME.search(text)
     if number is not None or time is None:

@@ -36,7 +36,7 @@ def route_expected(case: Case, value: str) -> list[JsonObject]:
 
 def trip_described(text: str, case: Case) -> str | None:
     """The reservation that a text describes by its route; a route that fits none is of somebody else's reservation."""
-    if not re.search(r"\bfrom\b", text, re.IGNORECASE):
+    if not re.search(r"\b(?:from|fly|flying|goes|trip)\b", text, re.IGNORECASE):
         return None
     route = route_named(text, case)
     if route is None:
