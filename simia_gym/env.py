@@ -18,13 +18,13 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.tasks import task_from_json
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.spaces import TextSpace
 from simia_gym.state import thaw
 from simia_gym.types import Message, PolicyAction, Step, Task
 
 logger = logging.getLogger("simia_gym")
-OnFault = Literal["truncate", "raise"]
+OnFault = Literal["truncate", "raise", "mark"]
 _logged: set[tuple[str, str]] = set()
 _SETTINGS = tuple(item.name for item in dataclasses.fields(EnvConfig) if item.name not in ("env", "options"))
 
@@ -70,7 +70,9 @@ class SimiaEnv(gymnasium.Env[str, str]):
     Args:
         env_id: The registered id.
         render_mode: ``ansi`` for the transcript as text.
-        on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`.
+        on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`. A fault at reset
+            is raised by both. ``mark`` is ``truncate``, but a fault at reset gives an empty observation with
+            ``info["fault"]``, and the next step truncates, so that a vector of environments goes on.
         task_order: ``random`` draws each task from all tasks; ``shuffled`` and ``listed`` play every task once before
             any task is repeated, and ``info["epoch"]`` at reset is the number of completed passes.
         **kwargs: Settings of `EnvConfig` and fields of `Resources`; any other name is an option of the domain's world.
@@ -88,11 +90,12 @@ class SimiaEnv(gymnasium.Env[str, str]):
         **kwargs: Any,
     ) -> None:
         if on_fault not in get_args(OnFault):
-            raise InputError(f"on_fault is {on_fault!r}", where="on_fault", fix="Use truncate or raise.")
+            raise InputError(f"on_fault is {on_fault!r}", where="on_fault", fix="Use truncate, raise or mark.")
         self.render_mode, self.on_fault = render_mode, on_fault
         self.suite = make_suite(env_id, kwargs)
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episode = self.suite.episode()
+        self.broken: Fault | None = None
         self.observation_space = TextSpace()
         self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
 
@@ -106,7 +109,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         episode = self.episode
         progress = {"max_turns": episode.max_turns}
         if not self.suite.model_names and isinstance(episode.simulator, WorldSimulator):
-            shared = ("domain", "simulator", "user", "reward")
+            shared = ("domain", "simulator", "user", "reward", "_in_use")
             progress = {name: value for name, value in vars(episode).items() if name not in shared}
         return {**vars(self), "episode": progress}
 
@@ -130,7 +133,8 @@ class SimiaEnv(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         if seed is not None:
             self.task_order.restart(seed)
-        return run_sync(self.begin(*self.choose(options)), inline=self.episode.inline)
+        begin = self.begin_or_mark if self.on_fault == "mark" else self.begin
+        return run_sync(begin(*self.choose(options)), inline=self.episode.inline)
 
     def choose(self, options: Mapping[str, Any] | None) -> tuple[Task, int, str]:
         """Choose the next task, and the seed and group of its episode; only the environment's generator is random.
@@ -160,6 +164,24 @@ class SimiaEnv(gymnasium.Env[str, str]):
             info["shown"] = self.episode.shown
         return start.observation, info if epoch is None else {**info, "epoch": epoch}
 
+    async def begin_or_mark(self, task: Task, seed: int, group: str) -> tuple[str, dict[str, Any]]:
+        """Like `begin`, but a fault is kept in ``broken`` for the next step, and stands in the info."""
+        self.broken = None
+        try:
+            return await self.begin(task, seed, group)
+        except StorageError:
+            raise
+        except Fault as fault:
+            self.broken = fault
+        except InputError as error:
+            self.broken = Fault("bad_task", str(error), role="episode")
+        return "", {"fault": str(self.broken)}
+
+    async def advance(self, action: PolicyAction) -> Step:
+        """Take an action; after a fault at reset, truncate."""
+        broken, self.broken = self.broken, None
+        return await self.episode.step(action) if broken is None else self.episode.fail(broken)
+
     def step(self, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action.
 
@@ -169,7 +191,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         Returns:
             Observation, reward, terminated, truncated, info.
         """
-        step = run_sync(self.episode.step(action), inline=self.episode.inline)
+        step = run_sync(self.advance(action), inline=self.episode.inline)
         if self.episode.fault is not None:
             if self.on_fault == "raise":
                 raise self.episode.fault

@@ -9,6 +9,7 @@ suspending, so that synchronous callers need no event loop.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -20,7 +21,7 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import EPISODE, Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import own_code
-from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, PatchError, Role, StorageError
+from simia_gym.errors import ActionError, EpisodeOver, Fault, InputError, InUse, PatchError, Role, StorageError
 from simia_gym.record.finished_episode import LIMITS, TOKEN_LIMIT, TURN_LIMIT, FinishedEpisode, Reward
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import faulted, to_json
@@ -94,6 +95,7 @@ class Episode:
         self.max_turns = max_turns or domain.config.max_turns
         others = (part.io for part in (user, domain.world) if part is not None)
         self.inline = not (simulator.io or reward.io or any(others))
+        self._in_use = threading.Lock()
         self._begun = False
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[int, Calls]] = {}
@@ -153,7 +155,21 @@ class Episode:
         Raises:
             Fault: The simulator or the user failed to give the first message.
             InputError: The task does not fit the domain or the user.
+            InUse: The episode is in the middle of a step or reset.
         """
+        self._take()
+        try:
+            return await self._reset(task, seed, group)
+        finally:
+            self._in_use.release()
+
+    def _take(self) -> None:
+        """Refuse a second step or reset at the same time, whose events would get between those of the first."""
+        if not self._in_use.acquire(blocking=False):
+            fix = "give every thread, or task of an event loop, an environment of its own"
+            raise InUse(f"this environment is in the middle of another step or reset: {fix}")
+
+    async def _reset(self, task: Task, seed: int, group: str) -> Start:
         await self.close()
         self.task, self.seed, self.turn = task, seed, 0
         self.ended, self.verdict, self.written, self.fault = "reset", None, None, None
@@ -284,7 +300,15 @@ class Episode:
         Raises:
             EpisodeOver: The episode has ended, or was never begun.
             InputError: The action is neither a text nor a message.
+            InUse: The episode is in the middle of another step or reset.
         """
+        self._take()
+        try:
+            return await self._step(action)
+        finally:
+            self._in_use.release()
+
+    async def _step(self, action: PolicyAction) -> Step:
         if self.task is None or self.ended is not None:
             raise EpisodeOver("this episode is over; call reset() to begin another")
         text, parsed = read_action(self.domain.grammar, action)

@@ -90,6 +90,10 @@ class EpisodeOver(SimiaError):
     """`step` was called on an episode that has ended or has not begun; call `reset` first."""
 
 
+class InUse(SimiaError):
+    """`step` or `reset` was called while another call on the same episode had not returned."""
+
+
 class Cut(SimiaError):
     """Raised by a policy instead of an action when it has reached a limit; the episode is truncated and judged.
 

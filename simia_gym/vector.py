@@ -16,7 +16,7 @@ from simia_gym.assembly.task_order import Order
 from simia_gym.common.event_loop import run_sync
 from simia_gym.env import OnFault, SimiaEnv, log_once, step_values
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault, InputError, StorageError
+from simia_gym.errors import InputError
 from simia_gym.types import PolicyAction, Task
 
 Flags = NDArray[np.bool_]
@@ -34,7 +34,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         num_envs: Number N of sub-environments.
         max_episode_steps: Gymnasium's step limit; it is used as the turn limit, so that the episode gets a verdict.
         render_mode: ``ansi`` or nothing.
-        on_fault: ``truncate`` or ``raise``.
+        on_fault: As for `SimiaEnv`; ``truncate`` is ``mark`` here.
         task_order: As for `SimiaEnv`; the sub-environments share one order, so ``shuffled`` and ``listed`` give each
             of them a different task.
         **kwargs: Settings and options as for `SimiaEnv`.
@@ -70,7 +70,6 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._again = np.zeros(num_envs, dtype=np.bool_)
-        self._broken: dict[int, Fault] = {}
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -100,14 +99,14 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         for env, value in zip(self.lanes, seeds, strict=True):
             gymnasium.Env.reset(env, seed=value)
         self._again[:] = False
-        self._broken.clear()
         work = [self._begin(lane, options) for lane in range(self.num_envs)]
         results = run_sync(self._gather(work), inline=self.inline)
         infos: dict[str, Any] = {}
         for lane, (_, info) in enumerate(results):
             infos = self._add_info(infos, info, lane)
-        if self._broken and self.on_fault == "raise":
-            raise next(iter(self._broken.values()))
+        fault = next((lane.broken for lane in self.lanes if lane.broken is not None), None)
+        if fault is not None and self.on_fault == "raise":
+            raise fault
         return tuple(observation for observation, _ in results), infos
 
     def step(self, actions: Sequence[PolicyAction]) -> tuple[tuple[str, ...], Rewards, Flags, Flags, dict[str, Any]]:
@@ -159,24 +158,14 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         return seeds
 
     async def _begin(self, lane: int, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-        chosen = self.lanes[lane].choose(options)
-        try:
-            return await self.lanes[lane].begin(*chosen)
-        except Fault as fault:
-            self._broken[lane] = fault
-        except StorageError:
-            raise
-        except InputError as error:
-            self._broken[lane] = Fault("bad_task", str(error), role="episode")
-        return "", {"fault": str(self._broken[lane])}
+        return await self.lanes[lane].begin_or_mark(*self.lanes[lane].choose(options))
 
     async def _advance(self, lane: int, action: PolicyAction) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._again[lane]:
             observation, info = await self._begin(lane, None)
             return observation, 0.0, False, False, info
         episode = self.lanes[lane].episode
-        broken = self._broken.pop(lane, None)
-        step = episode.fail(broken) if broken is not None else await episode.step(action)
-        if episode.fault is not None and self.on_fault == "truncate":
+        step = await self.lanes[lane].advance(action)
+        if episode.fault is not None and self.on_fault != "raise":
             log_once(episode.fault)
         return step_values(episode, step)

@@ -70,6 +70,8 @@ _REPLIES: Mapping[Replies, tuple[str, str, str]] = {
 }
 """Instructions about a reply without calls, about text next to calls, and about tool results."""
 
+_MOST_TRIES = 100
+"""How many code fences are looked into, and how often thinking may end: each costs a look at the rest of the text."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _ID = attrgetter("id")
 
@@ -85,19 +87,22 @@ class ToolsGrammar:
 
         Error codes: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
-        start = 0
-        while True:
-            if OPEN in text:
+        start = tries = 0
+        opened = OPEN in text
+        while tries < _MOST_TRIES:
+            if opened:
                 start = _after_thinking(text, start)
             if _MAY_BE_JSON.match(text, start) and (whole := _whole_json(text, start)) is not None:
                 return Say(text[start:].strip()) if is_speech(whole[0]) else self._from_json(whole[0])
             parts: list[str] = []
             calls: list[ToolCall] = []
             again = _scan(text, start, parts, calls)
+            tries += 1
             if again is None:
                 rest = "".join(parts).strip()
                 return Calls(tuple(calls)) if calls and not rest else _conclude(text, rest, calls)
             start = again
+        raise broken("malformed_call", f"The reply ends its thinking more than {_MOST_TRIES} times.")
 
     def _from_json(self, value: Any) -> Action:
         if isinstance(value, list):
@@ -244,7 +249,7 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
 
     Returns the index after a ``</think>`` without an opening tag, if there is one: all text before it is thinking.
     """
-    position = start
+    position, fences = start, 0
     while True:
         mark = _MARK.search(text, position)
         if mark is None:
@@ -273,6 +278,9 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
                 position = closed.end()
             elif kind == _END_TAG:
                 raise broken("malformed_call", f"There is a </tool_call> at character {at} that nothing opened.")
+            elif (fences := fences + 1) > _MOST_TRIES:
+                parts.append(kind)
+                position = end
             else:
                 position = _fenced(text, at, parts, calls)
         except (ActionError, JsonProblem) as error:

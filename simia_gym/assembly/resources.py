@@ -49,8 +49,8 @@ class Resources:
         InputError: A resource is of another kind.
     """
 
-    base_url: str | None = None
-    base_urls: Mapping[str, str] = field(default_factory=dict)
+    base_url: str | None = field(default=None, repr=False)
+    base_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     api_key: str | None = field(default=None, repr=False)
     api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     client: Any = field(default=None, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from simia_gym.cli.app import EXIT_INPUT, EXIT_INTERRUPTED
 from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.terminal.playing import play_and_show, ready
 from simia_gym.cli.terminal.results import environments_table, results_json, results_table, write_picture
-from simia_gym.common.output import Output, complain, tell, to_continue
+from simia_gym.common.output import Output, complain, shown_command, tell, to_continue
 from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError, SimiaError
@@ -150,5 +149,5 @@ def _check_picture(svg: Path | None, records: Collection[Path]) -> None:
 
 def _draw(output: Output, svg: Path | None, typed: Typed, env: str, shown: Collection[RenderableType]) -> None:
     if svg is not None:
-        write_picture(svg, shlex.join(["simia", "rollout", env, *typed.words()]), *shown)
+        write_picture(svg, shown_command(["rollout", env, *typed.words()]), *shown)
         output.say(f"picture: {svg}")

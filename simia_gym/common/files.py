@@ -19,6 +19,16 @@ except ImportError:  # PyYAML was built without its library in C
 from simia_gym.errors import DomainError, InputError
 
 
+def check_regular(path: Path, fix: str = "Name a file.") -> None:
+    """Refuse pipes and devices, which may have no end, or wait for ever.
+
+    Raises:
+        InputError: The path is neither a file nor a folder, and exists.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError("is not a regular file", where=str(path), fix=fix)
+
+
 def read_text(path: Path, *, what: str = "file") -> str:
     """Read UTF-8 text.
 
@@ -26,6 +36,7 @@ def read_text(path: Path, *, what: str = "file") -> str:
         InputError: The file is missing or unreadable.
     """
     try:
+        check_regular(path)
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise InputError(f"there is no such {what}", where=str(path), fix="Check the path.") from error
@@ -123,7 +134,7 @@ def read_yaml(path: Path) -> Any:
         return yaml.load(text, Loader=_Loader)
     except RecursionError as error:
         raise DomainError("the YAML is nested too deeply", where=str(path), fix="Correct it there.") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError is that of a number or a date that is none
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error)
@@ -131,9 +142,17 @@ def read_yaml(path: Path) -> Any:
 
 
 class _Loader(SafeLoader):
-    """Refuses a value that holds itself, and a key that occurs twice, of which PyYAML silently keeps the last."""
+    """Refuses what PyYAML takes without limit or silently.
+
+    That is a value that holds itself, a key that occurs twice, of which the last would count, aliases that stand for
+    many more values than there are, and numbers of thousands of digits.
+    """
 
     def construct_document(self, node: yaml.Node) -> Any:
+        known: dict[int, int] = {}
+        if _size(node, known) > _MOST_COPIES * len(known) + _FEW:
+            what = f"its aliases stand for more than {_MOST_COPIES} times as many values as it has"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
         self.deep_construct = True
         return super().construct_document(node)
 
@@ -146,6 +165,27 @@ class _Loader(SafeLoader):
                     raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+_MOST_COPIES, _FEW = 10, 10_000
+_LONGEST_NUMBER = 400
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a document has when every alias is written out; each node is looked at once."""
+    found = known.get(id(node))
+    if found is None:
+        known[id(node)] = 1  # a node that holds itself is refused later
+        found = 1
+        if isinstance(node, yaml.ScalarNode):
+            if len(node.value) > _LONGEST_NUMBER and node.tag.endswith((":int", ":float")):
+                raise yaml.constructor.ConstructorError(None, None, "a number is too long", node.start_mark)
+        elif isinstance(node, yaml.MappingNode):
+            found += sum(_size(key, known) + _size(value, known) for key, value in node.value)
+        else:
+            found += sum(_size(item, known) for item in node.value)
+        known[id(node)] = found
+    return found
 
 
 def dotted(parts: Sequence[str | int]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from simia_gym.common.json_encoding import encode
 
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 NONE = "–"
 """Shown instead of a missing value."""
 
@@ -44,6 +45,11 @@ def compact(count: float) -> str:
 def dollars(cost: float) -> str:
     """An amount of US dollars: ``$12.34``, ``$0.0042``."""
     return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
+
+
+def visible(text: str) -> str:
+    """A text of a file or a server whose control characters are shown, so that they do nothing to a terminal."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def one_line(text: str, most: int | None = None) -> str:

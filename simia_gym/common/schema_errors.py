@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
 
 _LONGEST_VALUE = 80
+_MOST = 100
+"""Violations of which the most relevant one is told; a value of a model may have millions."""
 
 
 def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> str:
@@ -18,7 +21,7 @@ def most_relevant_problem(schema: Mapping[str, Any], value: Any) -> str:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    error: Any = best_match(Draft202012Validator(schema).iter_errors(value))
+    error: Any = best_match(islice(Draft202012Validator(schema).iter_errors(value), _MOST))
     shown = repr(error.instance)
     message: str = error.message
     if len(shown) > _LONGEST_VALUE:

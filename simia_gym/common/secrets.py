@@ -1,21 +1,106 @@
-"""Removes secrets from texts before they are written; error messages of servers and libraries may contain API keys."""
+"""Removes secrets from texts before they are written; servers, models and libraries may repeat API keys.
+
+A secret is found as it stands, percent-encoded, in base64 (as in the header ``Basic``), and escaped as in JSON.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
+_URL_NAME = re.compile(r"(?:URL|PROXY)$", re.IGNORECASE)
+_SECRET_FIELD = re.compile(r"key|token|secret|pass|pwd|sig|auth|code|cred", re.IGNORECASE)
+_IN_URL = re.compile(r"(https?://)[^/@\s'\"]*@|(?<=[?&])([^=&#\s'\"]+=)[^&#\s'\"]+", re.IGNORECASE)
 _LEAST = 8
+"""Shorter texts are words: in a free text they are no secret, unless they are a pair of a URL's query."""
+_kept: dict[str, None] = {}
+
+
+def keep_secret(*secrets: str) -> None:
+    """Let `without_secrets` remove these texts, too: keys that did not come from the environment."""
+    _kept.update(dict.fromkeys(secret for secret in secrets if _is_no_word(secret)))
 
 
 def without_secrets(text: str) -> str:
-    """Replace the values of secret environment variables (KEY, TOKEN, SECRET, PASSW in their name) by ``[secret]``.
+    """Replace secrets by ``[secret]``.
+
+    These are the values of environment variables (KEY, TOKEN, SECRET, PASSW in their name), passwords and queries in
+    URLs there, and the texts that `keep_secret` was given.
 
     Args:
         text: The text to be written or shown.
     """
-    for name, value in os.environ.items():
-        if len(value) >= _LEAST and _SECRET_NAME.search(name):
-            text = text.replace(value, "[secret]")
+    return hide(text, filter(_is_no_word, (*_of_environment(), *_kept)), "[secret]")
+
+
+def hide(text: str, secrets: Iterable[str], mark: str) -> str:
+    """Replace all forms of some secrets by a mark."""
+    for secret in secrets:
+        for form in forms(secret):
+            if form in text:
+                text = text.replace(form, mark)
     return text
+
+
+def hide_in_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
+    """Replace all forms of some secrets by ``***``, but for those that may be words, because `data` is to be used."""
+    for secret in secrets:
+        for form in _encoded(secret):
+            if form in data:
+                data = data.replace(form, b"***")
+    return data
+
+
+@lru_cache(maxsize=1024)
+def forms(secret: str) -> tuple[str, ...]:
+    """What a secret may look like; longest first."""
+    data = secret.encode("utf-8", "replace")
+    found = {secret, quote(data), quote(data, safe="")}
+    found |= {re.sub("%..", lambda code: code.group().lower(), form) for form in found}
+    found |= {encode(data).decode().rstrip("=") for encode in (b64encode, urlsafe_b64encode)}
+    for _ in range(2):  # JSON may stand in JSON
+        found |= {json.dumps(form)[1:-1] for form in found}
+        found |= {form.replace("/", "\\/") for form in found if "\\/" not in form}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+@lru_cache(maxsize=1024)
+def _encoded(secret: str) -> tuple[bytes, ...]:
+    return tuple(form.encode("utf-8", "replace") for form in forms(secret) if _is_no_word(form))
+
+
+def secrets_in(url: str) -> set[str]:
+    """User and password of a URL, and the values of its query; of a short one that is no password, the whole pair."""
+    parts = urlsplit(url)
+    user = parts.netloc.rpartition("@")[0]
+    found = {user, unquote(user), parts.password or "", unquote(parts.password or "")}
+    for name, value in parse_qsl(parts.query):
+        secret = len(value) >= _LEAST or (len(value) > 3 and _SECRET_FIELD.search(name) is not None)
+        found.add(value if secret else f"{name}={value}")
+    return found - {""}
+
+
+def without_secrets_in_urls(text: str) -> str:
+    """Replace users, passwords and the values of queries in all URLs of a text by ``***``."""
+    return _IN_URL.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", text)
+
+
+def _is_no_word(text: str) -> bool:
+    return len(text) >= _LEAST or (len(text) > 4 and "=" in text)
+
+
+def _of_environment() -> Iterator[str]:
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name):
+            yield value
+        elif _URL_NAME.search(name) and ("@" in value or "?" in value):
+            try:
+                yield from secrets_in(value if "://" in value else f"http://{value}")
+            except ValueError:
+                yield value

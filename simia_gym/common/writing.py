@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from simia_gym.common.files import check_regular
 from simia_gym.errors import InputError, StorageError
 
 RESERVE = 16 * 2**20
@@ -84,8 +85,7 @@ def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records
     if path in [record.resolve() for record in records]:
         raise InputError("is a record", where=where, fix=fix)
     existed = path.exists()
-    if existed and not path.is_file() and not path.is_dir():
-        raise InputError("is not a regular file", where=where, fix=fix)
+    check_regular(path, fix)
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
             if not file.read(512).lstrip().startswith(beginnings):

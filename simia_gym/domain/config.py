@@ -124,6 +124,10 @@ class DomainConfig(StrictModel):
         return name
 
 
+_FILES = frozenset({"policy", "tools", "state", "state_schema", "service", "cues", "rubric", "tasks"})
+_SUFFIXES = (".py", ".yaml")
+
+
 def read_config(path: Path) -> DomainConfig:
     """Read ``domain.yaml``.
 
@@ -133,7 +137,24 @@ def read_config(path: Path) -> DomainConfig:
     value = read_yaml(path)
     if not isinstance(value, dict):
         raise DomainError("is not a mapping of keys", where=str(path), fix="Write `name: ...`, `grammar: ...` lines.")
-    return validated(DomainConfig, value, where=Lines(path).where, fix="Change the value.")
+    lines = Lines(path)
+    config = validated(DomainConfig, value, where=lines.where, fix="Change the value.")
+    _check_inside(config, path.parent, lines)
+    return config
+
+
+def _check_inside(config: DomainConfig, folder: Path, lines: Lines) -> None:
+    """Refuse files outside of the folder: no hash covers them, and a prompt may show their text to a server."""
+    homes = {folder.resolve(), (folder / "domain.yaml").resolve().parent}  # an installer may make links of all files
+    named = {(key,): getattr(config, key) for key in DomainConfig.model_fields}
+    named |= {(key, name): text for key in ("tasks", "policies") for name, text in getattr(config, key).items()}
+    for place, text in named.items():
+        name, colon, _ = text.partition(":") if isinstance(text, str) else ("", "", "")
+        is_file = name.endswith(_SUFFIXES) if colon else place[0] in _FILES
+        path = (folder / name).resolve()
+        if is_file and not any(path.is_relative_to(home) for home in homes):
+            fix = "Copy it into the folder; data from elsewhere can be given with data=."
+            raise DomainError(f"{name} is outside of the domain's folder", where=lines.where(place), fix=fix)
 
 
 def read_items(name: str, folder: Path) -> Any:

@@ -58,7 +58,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         folders[:] = [name for name in folders if not name.startswith((".", "__")) and name != "runs"]
         for name in files:
             path = Path(root, name)
-            if not name.startswith(".") and name != "README.md" and path.suffix not in _OF_RUNS:
+            if not name.startswith(".") and name != "README.md" and path.suffix not in _OF_RUNS and path.is_file():
                 yield path.relative_to(folder).as_posix(), path
 
 

@@ -22,6 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from simia_gym.common.files import check_regular
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import RESERVE, append, check_room
@@ -167,6 +168,7 @@ class Cassette:
         self._in_flight = 0
 
     def _open(self, resume: bool) -> None:
+        check_regular(self.path)
         try:
             file = self.path.open("ab" if resume else "xb", buffering=0)
         except FileExistsError:

@@ -16,6 +16,7 @@ from typing import Any
 
 from simia_gym.actions.thinking import strip_thinking
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.secrets import hide_in_bytes, keep_secret
 from simia_gym.errors import Fault, Role
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.accounts import accounts as default_accounts
@@ -61,6 +62,8 @@ class EndpointModel:
         self.name = resolve_model(role, settings.model)
         self._accounts = default_accounts() if accounts is None else accounts
         self._budget = budget
+        self._secrets = endpoint.secrets
+        keep_secret(*self._secrets)
         url = endpoint.url
         self._features: Features = features_of(url, self.name, settings.structured)
         self._limit: AdaptiveLimit = limit_of(url, self.name, settings.concurrency)
@@ -142,6 +145,8 @@ class EndpointModel:
                 self._accounts.asked(request.role, request.prompt.size, request.prompt.static)
             began = time.perf_counter()
             answer = await self._send(body)
+            # A model may be shown the request's headers, and whatever it says is recorded.
+            answer = answer._replace(body=hide_in_bytes(answer.body, (*self._made_target.secrets, *self._secrets)))
             if answer.status != 200:
                 raise of_status(answer.status, answer.body, answer.headers)
             said = read_completion(answer.body)

@@ -200,7 +200,9 @@ async def _structured(model: EndpointModel) -> Found:
         await model.complete(_question(model.role, _FORM_WORDS, reply=_FORM))
     except Fault as fault:
         text = f"replies are not in the form asked for: {advice(fault, model.endpoint)}"
-        return Found("structured", "warning", text)
+        # A policy is asked for no form, and a busy server may give one later.
+        useless = model.role != "policy" and fault.kind in ("bad_reply", "empty_reply", "bad_request")
+        return Found("structured", "error" if useless else "warning", text)
     mode = features_of(model.endpoint.url, model.name, model.settings.structured).mode
     if mode == "json_schema":
         return Found("structured", "ok", "replies keep to a JSON Schema")

@@ -9,13 +9,10 @@ import orjson
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.llm.transport.failures import Failure, text_of
+from simia_gym.llm.transport.failures import KEPT, Failure, text_of
 from simia_gym.llm.types import Usage
 
 BYTES_PER_TOKEN = 4
-_KEPT = 2000
-"""Characters kept of an invalid response; more than an error shows, so that truncation never splits a shown secret,
-which redaction would then miss."""
 
 
 class Said(NamedTuple):
@@ -80,14 +77,14 @@ def _unusual(body: bytes) -> Any:
     try:
         return orjson.loads(encode(decode(body)))
     except (ValueError, RecursionError, InputError):
-        start = " ".join(body[:_KEPT].decode("utf-8", "replace").split())
+        start = " ".join(body[:KEPT].decode("utf-8", "replace").split())
         raise Failure("bad_reply", f"the answer is no JSON: {start!r}", again=True) from None
 
 
 def _complaint(data: Any) -> str:
     """The error in the body: some servers report errors with status 200."""
     error = data.get("error") if isinstance(data, dict) else None
-    return f": {text_of(error)[:_KEPT]}" if error else ""
+    return f": {text_of(error)[:KEPT]}" if error else ""
 
 
 def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:

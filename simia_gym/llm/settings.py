@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
+from simia_gym.common.secrets import secrets_in
 from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
@@ -24,8 +25,6 @@ OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
 _SECRET = re.compile(r"(?:^|[-_])(?:api[-_]?key|authorization|secret|password|(?:access|auth|bearer)[-_]?token)$", re.I)
-_LEAST_IN_QUERY = 8
-"""Query values of at least this many characters are treated as secrets."""
 
 
 class ModelSettings(Settings):
@@ -147,9 +146,7 @@ class Endpoint:
     @property
     def secrets(self) -> tuple[str, ...]:
         """All secrets of the endpoint, which must not appear in any text; longest first."""
-        parts = urlsplit(self.base_url or "")
-        found = {self.api_key, parts.password, unquote(parts.password or ""), parts.netloc.rpartition("@")[0]}
-        found.update(value for _, value in parse_qsl(parts.query) if len(value) >= _LEAST_IN_QUERY)
+        found = {self.api_key, *secrets_in(self.base_url or "")}
         if self.client is not None:
             found.update(getattr(self.client, name, None) for name in ("api_key", "_azure_ad_token"))
         known = {text.strip() for text in found if isinstance(text, str)}

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import IO, Any
 
+from simia_gym.common.files import check_regular
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import append
@@ -113,6 +114,7 @@ class BlobFile(Mapping[str, bytes]):
     def _read(self) -> dict[str, tuple[int, int, int]]:
         found: dict[str, tuple[int, int, int]] = {}
         self._end = 0
+        check_regular(self.path)
         if self.path.exists():
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, start=1):
@@ -170,6 +172,7 @@ class BlobFile(Mapping[str, bytes]):
                 self._end += len(line)
 
     def _opened(self) -> IO[bytes]:
+        check_regular(self.path)
         try:
             file = self._file = self.path.open("ab", buffering=0)
         except OSError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from simia_gym.common.files import check_regular
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.record.blobs import BLOBS, BlobFile, blob_path, with_large, without_large
@@ -117,6 +118,26 @@ class Record:
             raise InputError(what, where=f"record of {self.task}", fix="Leave it out.")
         return decode(self.blobs[named[name]])
 
+    def check_result(self) -> None:
+        """Check that the events are those that were recorded, and that the line repeats their result.
+
+        Whether the world, the models and the reward would say the same again is what only a replay can tell.
+
+        Raises:
+            InputError: An event or a field was altered; names the field.
+        """
+        Ledger.verify(self.events, self.head)
+        said: JsonObject = {"turns": len(self.actions)}
+        for event in self.events:
+            if event["type"] == "end":
+                said["ended"] = event.get("reason")
+            elif event["type"] == "verdict":
+                said["verdict"] = {name: value for name, value in event.items() if name not in ("i", "type")}
+        said |= {name: said.get("verdict", {}).get(name) for name in ("reward", "valid", "success", "score", "fault")}
+        for name, value in said.items():
+            if encode(getattr(self, name)) != encode(value):
+                raise InputError(f"its {name} is not that of its events", fix="Restore the file, or take the line out.")
+
     @property
     def actions(self) -> list[str]:
         """The texts of the policy's actions, in order."""
@@ -202,6 +223,7 @@ def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") ->
     path = Path(path)
     blobs = BlobFile(blob_path(path))
     try:
+        check_regular(path)
         with path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
                 where = f"{path}:{number}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from simia_gym.assembly.settings import EnvConfig
+from simia_gym.common.files import check_regular
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
@@ -130,10 +131,12 @@ def create_store(path: Path) -> RecordStore:
 def resume_store(path: Path, plan: Plan) -> RecordStore:
     """Continue a record, or create it if it does not exist yet.
 
-    An incomplete last line and the lines of invalid episodes are removed; those episodes are played again.
+    An incomplete last line and the lines of invalid episodes are removed; those episodes are played again. The lines
+    that stay are checked as `Record.check_result` does; they are not replayed.
 
     Raises:
-        InputError: The record was written with other settings, or a line other than the last is broken.
+        InputError: The record was written with other settings, or a line other than the last is broken or was
+            altered.
         OSError: The file cannot be read or written.
     """
     if not path.exists():
@@ -145,6 +148,10 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
         for record in read_records(path, torn="skip"):
             _same_settings(record, plan, path)
             if record.valid:
+                try:
+                    record.check_result()
+                except InputError as error:
+                    raise InputError(error.what, where=f"{path}:{record.line}", fix=error.fix) from None
                 finished.setdefault(record.key, record)
         kept = [complete[record.line - 1] for record in finished.values()]
         if torn or len(kept) != len(complete):
@@ -157,9 +164,11 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
 
 def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
     """Open a file for appending, unbuffered, and lock it."""
-    if path.exists() and not path.is_file():
-        what = "is a folder" if path.is_dir() else "is not a regular file"
-        raise InputError(what, where=str(path), fix="Give another --out.")
+    fix = "Give another --out."
+    if path.is_dir():
+        raise InputError("is a folder", where=str(path), fix=fix)
+    for file in (path, sidecar(path)):
+        check_regular(file, fix)
     lines = path.open("xb" if new else "ab", buffering=0)
     if take_lock(lines.fileno(), path):
         return lines

@@ -8,6 +8,7 @@ store is independent of simulators.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import threading
 import time
@@ -16,14 +17,17 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from simia_gym.common.json_encoding import decode, encode
+from simia_gym.common.files import check_regular
+from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.types import JsonObject
 
+logger = logging.getLogger("simia_gym")
 Make: TypeAlias = Callable[[], Awaitable[JsonObject]]
 
 
@@ -129,7 +133,7 @@ class SharedPins(ABC):
 
 
 _LEASE = 30.0
-"""Seconds after which a claim that was not renewed expires, because its process has died."""
+"""Seconds without a sign of life after which a claim has expired, because its process has died."""
 
 _PATIENCE = 30.0
 """Seconds to wait for other processes that write to the file."""
@@ -137,12 +141,14 @@ _PATIENCE = 30.0
 _FOR_GOOD = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """Errors after which no further answer can be pinned."""
 
+_SEAL = 16
+"""Bytes before an answer in the file: the beginning of its hash."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pins (key TEXT PRIMARY KEY, answer BLOB, owner TEXT, expires REAL) WITHOUT ROWID"
-_CLAIM = (
-    "INSERT INTO pins (key, owner, expires) VALUES (?, ?, ?) "
-    "ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires = excluded.expires "
-    "WHERE pins.answer IS NULL AND pins.expires < ?"
-)
+_CLAIM = "INSERT INTO pins (key, owner, expires) VALUES (?, ?, 0) ON CONFLICT (key) DO NOTHING"
+_TAKE_OVER = "UPDATE pins SET owner = ?, expires = 0 WHERE key = ? AND answer IS NULL AND owner IS ? AND expires IS ?"
+_RENEW = "UPDATE pins SET expires = expires + 1 WHERE key = ? AND owner = ?"
+"""``expires`` counts signs of life. Whoever waits measures with its own clock how long none has come, so that neither a
+clock that is set nor a machine that starts again lets a claim expire too early, or never."""
 
 
 class SqlitePins(SharedPins):
@@ -150,7 +156,7 @@ class SqlitePins(SharedPins):
 
     Args:
         path: The SQLite file; created if it does not exist.
-        lease: Seconds after which the claim of a dead process expires.
+        lease: Seconds without a sign of life after which a claim of another process counts as that of a dead one.
 
     Raises:
         InputError: The file cannot be opened, or is not an SQLite file.
@@ -159,6 +165,7 @@ class SqlitePins(SharedPins):
     def __init__(self, path: Path | str, *, lease: float = _LEASE) -> None:
         super().__init__()
         self.path = Path(path)
+        check_regular(self.path, "Give another file for the pins.")
         self._lease = lease
         self._lock = threading.Lock()
         self._link: sqlite3.Connection | None = None
@@ -172,11 +179,16 @@ class SqlitePins(SharedPins):
     async def _across(self, key: str, make: Make) -> tuple[JsonObject, bool]:
         """Share an answer between processes: claim the key and make the answer, or wait for the claim's owner."""
         owner, pause = uuid.uuid4().hex, 0.01
-        while not self._claimed(key, owner):
-            rows, _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
-            if rows and rows[0][0] is not None:
-                found: JsonObject = decode(rows[0][0])
+        seen, since = None, 0.0
+        while self._run(_CLAIM, key, owner)[1] != 1:
+            rows, _ = self._run("SELECT answer, owner, expires FROM pins WHERE key = ?", key)
+            answer, *life = rows[0] if rows else (None, None, None)
+            if answer is not None and (found := self._read(key, answer)) is not None:
                 return found, True
+            if life != seen:
+                seen, since = life, time.monotonic()
+            elif time.monotonic() - since > self._lease and self._run(_TAKE_OVER, owner, key, *life)[1] == 1:
+                break
             await asyncio.sleep(pause)
             pause = min(0.25, pause * 1.5)
         renewing = asyncio.ensure_future(self._renew(key, owner))
@@ -189,25 +201,33 @@ class SqlitePins(SharedPins):
             renewing.cancel()
         keep = "UPDATE pins SET answer = ? WHERE key = ? AND owner = ? AND answer IS NULL"
         try:
-            self._run(keep, encode(made), key, owner)
-            ((answer,),), _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
+            data = encode(made)
+            self._run(keep, _seal(data) + data, key, owner)
+            rows, _ = self._run("SELECT answer FROM pins WHERE key = ?", key)
         except StorageError:
             return made, False  # it was paid for, so it counts; the next claim ends the run
+        answer = rows[0][0] if rows else None
         if answer is None:
             return made, False  # another process has taken over the expired claim
-        stored: JsonObject = decode(answer)
-        return stored, stored != made
+        stored = self._read(key, answer)
+        return (made, False) if stored is None else (stored, stored != made)
 
-    def _claimed(self, key: str, owner: str) -> bool:
-        now = time.time()
-        return self._run(_CLAIM, key, owner, now + self._lease, now)[1] == 1
+    def _read(self, key: str, answer: Any) -> JsonObject | None:
+        """A stored answer; ``None`` if the row is damaged, which is then removed, so that the answer is made anew."""
+        if isinstance(answer, bytes) and answer[:_SEAL] == _seal(answer[_SEAL:]):
+            found: JsonObject = decode(answer[_SEAL:])
+            return found
+        logger.warning("%s: the pinned answer %s is damaged; it is asked anew", self.path, key)
+        self._run("DELETE FROM pins WHERE key = ? AND answer IS ?", key, answer)
+        return None
 
     async def _renew(self, key: str, owner: str) -> None:
-        while True:
-            await asyncio.sleep(self._lease / 3)
-            self._run("UPDATE pins SET expires = ? WHERE key = ? AND owner = ?", time.time() + self._lease, key, owner)
+        with suppress(StorageError, Fault):  # the answer's own end tells it
+            while True:
+                await asyncio.sleep(self._lease / 3)
+                self._run(_RENEW, key, owner)
 
-    def _run(self, sql: str, *values: object) -> tuple[list[tuple[bytes | None]], int]:
+    def _run(self, sql: str, *values: object) -> tuple[list[tuple[Any, ...]], int]:
         """Run one SQL statement; return its rows and the number of changed rows."""
         with self._lock:
             try:
@@ -254,6 +274,10 @@ class SqlitePins(SharedPins):
     def __setstate__(self, state: JsonObject) -> None:
         """Open the same file in another process."""
         self.__init__(state["path"], lease=state["lease"])  # type: ignore[misc]
+
+
+def _seal(data: bytes) -> bytes:
+    return hash_of(data)[:_SEAL].encode()
 
 
 def _log_ahead(link: sqlite3.Connection) -> None:

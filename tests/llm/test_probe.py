@@ -78,13 +78,18 @@ def strict_only(asked: Asked) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
-    [(strict_only, "replies keep to JSON, not to a schema"), (able(city='{"name": 1}'), "not in the form asked for")],
+    ("answer", "status", "words"),
+    [
+        (strict_only, "warning", "replies keep to JSON, not to a schema"),
+        (able(city='{"name": 1}'), "error", "not in the form asked for"),
+    ],
 )
-async def test_a_server_without_the_simulators_form(server: ModelServer, answer: Answer, words: str) -> None:
+async def test_a_server_without_the_simulators_form(
+    server: ModelServer, answer: Answer, status: str, words: str
+) -> None:
     server.answers = [answer]
     structured = (await found(server))["structured"]
-    assert structured.status == "warning"
+    assert structured.status == status
     assert words in structured.text
 
 

@@ -122,7 +122,7 @@ def test_secrets_do_not_show() -> None:
     assert (endpoint.url, endpoint.host) == ("https://host:8443/v1", "host:8443")
     assert Endpoint("https://host/v1", f"{KEY}\n").secrets == (KEY,)
     assert endpoint.address("/models") == "https://host:8443/v1/models?version=2024&key=hidden-word"
-    assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "hidden-word", "other-secret-key"}
+    assert set(endpoint.secrets) == {f"me:{KEY}", KEY, "hidden-word", "other-secret-key", "version=2024"}
     for address in (f"me:{KEY}@host/v1", f"host/v1?key={KEY}"):
         with pytest.raises(InputError) as caught:
             resolve_endpoint("user", base_url=address)

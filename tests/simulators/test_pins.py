@@ -4,6 +4,7 @@ import asyncio
 import json
 import multiprocessing
 import pickle
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -172,7 +173,9 @@ def test_a_file_can_be_opened_by_many_at_once(tmp_path: Path) -> None:
 async def test_a_claim_is_kept_while_the_answer_is_being_made_and_runs_out_with_its_process(tmp_path: Path) -> None:
     one, two = (SqlitePins(tmp_path / "pins.sqlite", lease=0.15) for _ in range(2))
     log: list[str] = []
-    assert one._claimed("dead", "gone")
+    with sqlite3.connect(tmp_path / "pins.sqlite") as link:  # by a process that died
+        link.execute("INSERT INTO pins (key, owner, expires) VALUES ('dead', 'gone', 9e9)")
+    link.close()
     assert await two.answer("dead", maker([])) == ({"answer": "made"}, False)
     assert await one.answer("dead", maker([])) == ({"answer": "made"}, True)
     slow = asyncio.ensure_future(one.answer("k", maker(log, "slow", wait=0.6)))

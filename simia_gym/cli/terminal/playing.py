@@ -90,7 +90,8 @@ def _announce(output: Output, run: Run, store: RecordStore) -> None:
         if expected is not None:
             output.say(str(expected))
     if store.finished:
-        output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)}")
+        proof = "their results are those of their events; `simia replay` proves the events"
+        output.say(f"resuming {store.path}: episodes that are there already: {len(store.finished)} ({proof})")
     trained = run.trained_prompt
     if trained not in (None, config.prompt):
         output.say(f"warning: the policy was trained with --prompt {trained}, and plays with {config.prompt}")

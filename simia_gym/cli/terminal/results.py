@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import compact, counted, dollars, interval, number, one_line, percent
+from simia_gym.common.output import SafeConsole
 from simia_gym.common.writing import write_whole
 from simia_gym.rollout.summary import Summary, Tally, wilson
 
@@ -108,7 +109,7 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
 
 def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
     """Write terminal output as SVG."""
-    console = Console(
+    console = SafeConsole(
         record=True, file=io.StringIO(), width=_PICTURE_WIDTH, force_terminal=True, color_system="truecolor"
     )
     console.print(Group(Text(f"$ {command}", style="bold green"), *parts))

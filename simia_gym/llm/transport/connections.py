@@ -18,7 +18,8 @@ import httptools
 from simia_gym.llm.transport.failures import Failure
 
 MAX_REPLY = 10_000_000
-_MAX_HEAD = 1_000_000
+"""Bytes of a response at most, as they come: a body in many small chunks is longer than its content."""
+_MAX_HEAD = 100_000
 _CONNECT = 10.0
 _KEPT_HEADERS = (b"retry-after", b"retry-after-ms", b"location", b"content-length", b"transfer-encoding")
 
@@ -61,12 +62,13 @@ class Connection(asyncio.Protocol):
         self._done: asyncio.Future[Answer] | None = None
         self._parser = httptools.HttpResponseParser(self)
         self.alive = self.used = self.silent_end = False
+        self._size = 0
         self._start()
 
     def _start(self) -> None:
-        self._chunks: list[bytes] = []
+        self._body = bytearray()
         self._headers: dict[str, str] = {}
-        self._size = self._head = 0
+        self._head = 0
         self._in_body = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -81,7 +83,7 @@ class Connection(asyncio.Protocol):
         if exc is None and self._in_body and not {"content-length", "transfer-encoding"} & self._headers.keys():
             self.on_message_complete()
             return
-        self.silent_end = exc is None and self._head == 0
+        self.silent_end = exc is None and self._size == 0
         self._fail(Failure("connection", f"the connection was lost: {exc or 'closed by the server'}", again=True))
 
     def ask(self, pieces: Iterable[bytes]) -> asyncio.Future[Answer]:
@@ -93,6 +95,7 @@ class Connection(asyncio.Protocol):
         """
         assert self._transport is not None
         self._start()
+        self._size = 0
         done = self._done = asyncio.get_running_loop().create_future()
         self._transport.writelines(pieces)
         return done
@@ -114,11 +117,15 @@ class Connection(asyncio.Protocol):
         if self._done is None:
             self.close()
             return
+        self._size += len(data)
+        if self._size > MAX_REPLY:
+            self._fail(Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True))
+            return
         if not self._in_body:
             self._head += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # an upgrade is that of status 101
             self._fail(Failure("bad_reply", f"the answer cannot be read: {error}", again=True))
         if self._head > _MAX_HEAD and not self._in_body:
             self._fail(Failure("bad_reply", "the answer cannot be read: its headers have no end", again=True))
@@ -130,6 +137,8 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Store the headers in `_KEPT_HEADERS`."""
+        if self._in_body:  # after a body in chunks
+            return
         key = name.lower()
         if key in _KEPT_HEADERS:
             self._headers[key.decode("ascii")] = value.decode("latin-1")
@@ -140,11 +149,7 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Store a piece of the body."""
-        self._size += len(body)
-        if self._size > MAX_REPLY:
-            self._fail(Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True))
-            return
-        self._chunks.append(body)
+        self._body += body
 
     def on_message_complete(self) -> None:
         """The response is complete."""
@@ -158,7 +163,8 @@ class Connection(asyncio.Protocol):
         if not parser.should_keep_alive():
             self.close()
         self._done, self.used = None, True
-        done.set_result(Answer(status, b"".join(self._chunks), self._headers))
+        done.set_result(Answer(status, bytes(self._body), self._headers))
+        self._start()  # an idle connection keeps no body
 
     def _fail(self, failure: Failure) -> None:
         if self._done is not None and not self._done.done():

@@ -11,10 +11,13 @@ from typing import Any
 
 import orjson
 
-from simia_gym.common.secrets import without_secrets
+from simia_gym.common.secrets import hide, without_secrets
 
 MAX_WAIT = 60.0
 _TEXT = 300
+KEPT = 2000
+"""Characters kept of a text of a server; more than an error shows, so that the cut never splits a secret that is shown,
+which redaction would then miss."""
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 408: "timeout", 413: "context_length", 429: "rate_limit"}
 _KIND_OF_STATUS |= {402: "rate_limit", 405: "not_found", 501: "not_found"}  # no credit; no POST at this address
 _PASSING = frozenset({408, 409, 425, 429})
@@ -131,9 +134,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def one_line(text: str, secrets: Iterable[str], limit: int = _TEXT) -> str:
     """Turn a text from outside into one printable line of at most `limit` characters, with ``***`` for secrets."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    text = " ".join(without_secrets(text).split())
+    text = " ".join(without_secrets(hide(text, secrets, "***")).split())
     text = "".join(char if char.isprintable() else "?" for char in text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
@@ -149,11 +150,16 @@ def text_of(value: Any) -> str:
 
 
 def _error_of(body: bytes) -> tuple[str, str, str]:
-    """Text, code and parameter of an error body, in any of the layouts that servers use."""
+    """Text, code and parameter of an error body, in any of the layouts that servers use, cut to `KEPT` characters."""
+    text, code, param = (part[:KEPT] for part in _parts_of(body))
+    return text, code, param
+
+
+def _parts_of(body: bytes) -> tuple[str, str, str]:
     try:
         data: Any = orjson.loads(body)
     except ValueError:
-        return re.sub(r"<[^>]*>", " ", body[:2000].decode("utf-8", "replace")), "", ""
+        return re.sub(r"<[^>]*>", " ", body[:KEPT].decode("utf-8", "replace")), "", ""
     if isinstance(data, list) and len(data) == 1 and isinstance(data[0], dict):
         data = data[0]
     found = data.get("error", data) if isinstance(data, dict) else data

@@ -7,16 +7,18 @@ settings; our faster HTTP client sends it. If the object has a custom transport 
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import Any
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.llm.transport.connections import Answer
+from simia_gym.llm.transport.connections import MAX_REPLY, Answer
 from simia_gym.llm.transport.failures import Failure
 from simia_gym.llm.transport.http import Target
 
 CHAT = "/chat/completions"
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "transfer-encoding", "accept"})
+_ours: ContextVar[bool] = ContextVar("whether a request of the SDK was sent here", default=False)
 _PLAIN_TRANSPORT = "AsyncHttpxClientWrapper"
 
 
@@ -73,14 +75,20 @@ class Targets:
 
 
 async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
-    """Send a chat request through the client object itself, within `timeout` seconds.
+    """Send a chat request through the client object itself, within `timeout` seconds; redirects are not followed.
 
     Raises:
         Failure: ``timeout``, ``connection``, ``auth`` or ``bad_reply``.
     """
     import openai
 
-    options = {"max_retries": 0, "timeout": timeout}
+    # A compressed response could be of any length.
+    options = {"max_retries": 0, "timeout": timeout, "follow_redirects": False}
+    options["headers"] = {"Accept-Encoding": "identity"}
+    hooks = getattr(getattr(client, "_client", None), "event_hooks", {"response": []})["response"]
+    if _read not in hooks:
+        hooks.append(_read)
+    token = _ours.set(True)
     try:
         async with asyncio.timeout(timeout):
             found = await client.post(CHAT, cast_to=object, body=decode(body), options=options)
@@ -91,6 +99,8 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
         raise Failure("timeout", f"no answer within {timeout:g} s", again=True) from None
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
+        if isinstance(cause, Failure):
+            raise cause from None
         raise Failure("connection", f"{type(cause).__name__}: {cause}", again=True) from None
     except (openai.APIResponseValidationError, ValueError, RecursionError) as error:
         raise Failure("bad_reply", f"the answer cannot be read: {error}", again=True) from None
@@ -98,7 +108,24 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
         raise Failure("auth", f"the client object cannot make a request: {error}") from None
     except Exception as error:  # the user's key provider may raise anything, and the message may contain a key
         raise Failure("auth", f"the client object cannot make a request: {type(error).__name__}") from None
+    finally:
+        _ours.reset(token)
     try:
         return Answer(200, encode(found), {})
     except InputError:
         raise Failure("bad_reply", "the answer is nested too deeply", again=True) from None
+
+
+async def _read(response: Any) -> None:
+    """Read the body of a response to a request of ours, up to `MAX_REPLY`; otherwise the SDK reads it whole."""
+    if not _ours.get():
+        return
+    coding = response.headers.get("content-encoding", "identity")
+    if coding != "identity":
+        raise Failure("bad_reply", f"the answer is compressed ({coding}), which was not asked for", again=True)
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > MAX_REPLY:
+            raise Failure("bad_reply", f"the answer is longer than {MAX_REPLY // 1_000_000} MB", again=True)
+    response._content = bytes(body)  # what `aread()` keeps
