@@ -11,25 +11,41 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.record.finished_episode import FinishedEpisode
-from simia_gym.rewards.backed import BackedArgs, backed
 from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.programs.builtin import PROGRAMS
+from simia_gym.rewards.programs.program import find_program
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Task
 
-DEEDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "retail": {},
-    "airline": {
-        "cancelled": ("cancel_reservation",),
-        "canceled": ("cancel_reservation",),
-        "booked": ("book_reservation",),
+AIRLINE: Mapping[str, JsonObject] = {
+    "confirmed": {
+        "program": "confirmed_writes",
+        "binds": {
+            "cancel_reservation": ["reservation_id"],
+            "update_reservation_flights": ["reservation_id"],
+            "update_reservation_baggages": ["reservation_id"],
+            "update_reservation_passengers": ["reservation_id"],
+            "book_reservation": ["flights"],
+            "send_certificate": ["amount"],
+        },
+    },
+    "backed": {
+        "program": "simia_gym.rewards.backed:backed",
+        "deeds": {
+            "cancelled": ["cancel_reservation"],
+            "canceled": ["cancel_reservation"],
+            "booked": ["book_reservation"],
+        },
     },
 }
+"""What the airline's rubric would check; the world of the recordings is not needed for it."""
 READS = ("get_", "find_", "search_", "list_", "calculate", "think", "transfer_")
 
 
@@ -74,20 +90,24 @@ def _event(i: int, turn: int, speaker: str, **more: Any) -> JsonObject:
     return {**base, "outcome": "ok", "end": None, "meta": {}, **more}
 
 
-def deeds(domain: str) -> Mapping[str, tuple[str, ...]]:
-    """Participle to tools: from the domain's service if it has one."""
-    if domain != "retail":
-        return DEEDS[domain]
-    criteria = load_suite(EnvConfig(env="simia/retail-v0")).domain.rubric
-    return next(item["check"]["deeds"] for item in criteria if item["id"] == "backed")
+@lru_cache
+def checks(domain: str) -> Mapping[str, JsonObject]:
+    """The criteria on conduct: those of retail's rubric, and what the airline's would be."""
+    if domain == "airline":
+        return AIRLINE
+    items = {item["id"]: dict(item["check"]) for item in load_suite(EnvConfig(env="simia/retail-v0")).domain.rubric}
+    return {name: items[name] for name in ("confirmed", "backed")}
 
 
 def alarms(episode: JsonObject) -> Iterator[tuple[str, Finding]]:
     """The criteria on conduct that fire on an episode."""
     seen = finished(episode)
-    finding = backed(seen, BackedArgs(deeds=deeds(episode["domain"])))
-    if not finding.met:
-        yield "backed", finding
+    for name, check in checks(episode["domain"]).items():
+        program = find_program(PROGRAMS, check["program"], folder=None, where=name)
+        given = {key: value for key, value in check.items() if key != "program"}
+        finding: Finding = program.function(seen, program.read_args(given, lambda path: "rubric"))
+        if not finding.met:
+            yield name, finding
 
 
 def main() -> None:

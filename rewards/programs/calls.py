@@ -12,7 +12,8 @@ from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
-from simia_gym.rewards.programs.program import Args, ToolNames
+from simia_gym.rewards.programs.program import Args, Texts, ToolNames
+from simia_gym.rewards.programs.proposal import unproposed
 from simia_gym.types import Evidence, JsonObject
 
 
@@ -90,10 +91,15 @@ class ConfirmedWritesArgs(Args):
     )
     exempt: ToolNames = Field(default=(), description="Tools that need no confirmation.")
     attempts: bool = Field(default=True, description="Whether calls that failed need a confirmation too.")
+    binds: dict[str, tuple[Texts, ...]] = Field(
+        default_factory=dict,
+        description="Tool to the arguments that a proposal must have named before the yes, the object of the call first;"
+        " of a list inside it, one is enough.",
+    )
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
-    """Every write came after a user turn that confirmed, with no other user turn in between, and was made once."""
+    """Every write was proposed, and came once after a user turn that confirmed, with no other in between."""
     evidence: dict[Evidence, None] = {}
     done: list[tuple[int, str, JsonObject]] = []
     count = 0
@@ -107,6 +113,10 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             if turn is not None and turn.text:
                 pieces.append(quote_text(turn.event, turn.text))
             return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
+        unnamed = unproposed(finished, call, turn, args.binds.get(call.name, ()))
+        if unnamed is not None:
+            reason = f"{call.name} in turn {call.turn}: no proposal had named its {unnamed} before the yes"
+            return Finding.of(False, reason, (quote_call(finished, call), quote_text(turn.event, turn.text)))
         made = (turn.event, call.name, call.arguments)
         if made in done:
             reason = f"{call.name} in turn {call.turn} was made again without another confirmation"

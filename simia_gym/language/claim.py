@@ -115,5 +115,5 @@ def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
         rf"|(?:\bit's|(?:\b(?:it|that|this|orders?|items?)|\#w\d+)(?: is| are)) {_SOON}({present})\b"
     )
     opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
-    bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|or)\b)"
+    bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"
     return re.compile("|".join((active, passive, bare, _DONE, _NOUN)))

@@ -17,6 +17,7 @@ from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.promise import Promise, promises_in
+from simia_gym.language.refusal import withdraws
 from simia_gym.language.text import Sentence, sentences
 from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
@@ -77,6 +78,19 @@ class Reading:
     def refusals(self) -> tuple[Sentence, ...]:
         """The sentences that refuse something."""
         return tuple(said.sentence for said in self.said if "refuse" in said.acts)
+
+    @cached_property
+    def standing(self) -> Reading:
+        """The message without what it refuses, and without what it takes back afterwards."""
+        if "refuse" not in self.acts:
+            return self
+        kept: list[Sentence] = []
+        for said in self.said:
+            if "refuse" not in said.acts:
+                kept.append(said.sentence)
+            elif withdraws(said.sentence):
+                kept = []
+        return Reading(self.text, tuple(kept), self.disguised)
 
     def claims(self, deeds: tuple[str, ...] = ()) -> list[Claim]:
         """Find the claims of completed actions.

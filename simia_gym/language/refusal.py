@@ -13,7 +13,8 @@ import re
 from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
-    r"n't|not\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib|prohibit|against|outside|forbid|\bonly\b|\bno\b"
+    r"n't|not\b|second thought|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
+    r"|prohibit|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
     r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
 )
@@ -32,7 +33,7 @@ _CUE = re.compile(
     | \b(?:i|we)\ (?:won't|will\ not|wouldn't|would\ not|may\ not|must\ not|am\ not\ going\ to|do\ not|don't)
       \ (?:\w+ly\ )?(?:do|make|process|proceed|cancel|change|modify|update|exchange|return|refund|issue|offer|provide
          |share|give|allow|help|assist|approve|accept|apply|add|remove|book|ship|send|override|support|handle|grant
-         |honou?r)\b
+         |honou?r|request|submit|initiate|arrange|complete|carry|go\ ahead|switch|swap|redirect)\b
     | \b(?:does|do|did)(?:n't|\ not)\ (?:allow|permit|support|offer|qualify|meet|cover|let)\b
     | \b(?:isn't|aren't|is\ not|are\ not)\ (?:something|one\ (?:i|we)|within|covered|supported|allowed|offered)\b
     | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:\w+\ )?
@@ -62,7 +63,8 @@ _WEAK = re.compile(
          |exchangeable|changeable|yours?|one\ of|among|part\ of|under\ your|on\ your|in\ your|linked|associated
          |going\ to
          |reason|qualify)\b
-    | \b(?:no|nothing|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will)\ (?:be|go)\b | \b(?:can|may|could
+    | \b(?:no|nothing(?!\ else|\ more|\ further)|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will)
+         \ (?:be|go)\b | \b(?:can|may|could
          |will)\ neither\b
     | \bthere(?:'s|\ is|\ are|\ will\ be)\ (?:no|nothing|neither)\b
          (?!\ (?:problem|issue|need|reason|charge|extra|additional|cost|fee|rush|worr|doubt|difference|price|harm
@@ -74,6 +76,8 @@ _WEAK = re.compile(
     | \bno\ (?:\w+\ ){1,4}(?:is|are)\ (?:possible|allowed|permitted|available|offered|accepted|supported)\b
     | \bunavailable\b | \black\ (?:the\ )?(?:authority|permission|ability)\b
     | \bbelongs?\ to\ (?:somebody|someone|another|a\ different|other)\b
+    | \b(?:on\ second\ thoughts?|scratch\ (?:that|this)|forget\ (?:that|about\ (?:that|it))
+         |(?:disregard|ignore)\ (?:that|this|the\ above)|(?:i|we)\ take\ (?:that|it|this)\ back)\b
     | \b(?:won't|will\ not|shall\ not)\ be\ (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant
          |accept|offer|mak|made
          |doing|done|help)
@@ -85,8 +89,14 @@ _WEAK = re.compile(
     re.VERBOSE,
 )
 
+_WITHDRAWN = re.compile(
+    r"\b(?:second thoughts?|scratch|forget|disregard|ignore|back)\b|\b(?:do|make|process|submit|request|proceed with"
+    r"|go ahead with|carry out) (?:that|this|it|so|any of (?:it|that|this))\b"
+)
+
 _POLITE = re.compile(
-    r"\s*(?:but\s+\w+|be\s+anything\s+(?:but|other)|see\s+(?:why\s+not|any\s+(?:problem|issue|obstacle)|a\s+problem)"
+    r"\s*(?:(?:any ?thing|any|the|your|my)? ?(?:else|other|rest)\b"
+    r"|but\s+\w+|be\s+anything\s+(?:but|other)|see\s+(?:why\s+not|any\s+(?:problem|issue|obstacle)|a\s+problem)"
     r"|\w+\s+(?:it|this|that|you)\s+(?:fast|soon|quickly|enough)|wait|thank|help\s+but|go\s+wrong|believe|stress|emphasi[sz]e|apologi[sz]e\s+enough|imagine|express|say\s+enough"
     r"|miss|recommend\s+\w+\s+enough|be\s+(?:happier|more|better))\b"
 )
@@ -140,6 +150,11 @@ def refuses(sentence: Sentence) -> bool:
     if not _MAYBE.search(plain):
         return False
     return _finds(_CUE, plain) or (not sentence.question and _finds(_WEAK, plain))
+
+
+def withdraws(sentence: Sentence) -> bool:
+    """Whether one sentence that refuses takes back what was said before it."""
+    return _WITHDRAWN.search(sentence.plain) is not None
 
 
 def _finds(cues: re.Pattern[str], sentence: str) -> bool:

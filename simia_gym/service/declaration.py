@@ -96,6 +96,11 @@ class CallDeclaration(StrictModel):
     arguments: Mapping[str, str] = Field(
         alias="with", description="Argument to a slot or a name of `values`, or to `$who`, the customer's id."
     )
+    binds: tuple[Lines, ...] | None = Field(
+        None,
+        description="Arguments that a proposal must name, the object first; of a list inside it, one is enough. If not"
+        " given, those that take a slot that is `named` and has one value.",
+    )
 
 
 class Variant(StrictModel):

@@ -29,7 +29,7 @@ from functools import cached_property
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.language import Asserted, wanted
+from simia_gym.language import Asserted, Reading, read, wanted
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
@@ -59,6 +59,7 @@ _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "Th
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
+_OR = re.compile(r"\bor\b")
 _EITHER = re.compile(
     r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
 )
@@ -353,8 +354,27 @@ class _Turn:
         return tuple(index for index, item in enumerate(self.request.expect) if index in known or self._names(item))
 
     def _names(self, item: Expect) -> bool:
-        """Whether the message names a detail, in any notation of numbers and with or without hyphens."""
-        return any(self._mentions(words.lstrip("#")) for words in item.any)
+        """Whether the message names a detail, and leaves no other value open."""
+        return _names(item, self.heard.reading) and not self._leaves_open(item)
+
+    def _leaves_open(self, item: Expect) -> bool:
+        """Whether a sentence names a detail on one side of an "or" and another value of its kind on the other."""
+        for sentence in self.heard.reading.sentences:
+            sides = [read(side) for side in _OR.split(sentence.plain)]
+            if len(sides) > 1:
+                right = [_names(item, side) for side in sides]
+                other = [self._names_other(item, side) for side in sides]
+                if any(a and not b for a, b in zip(right, other, strict=True)):
+                    return any(b and not a for a, b in zip(right, other, strict=True))
+        return False
+
+    def _names_other(self, item: Expect, reading: Reading) -> bool:
+        """Whether a text names another value of a detail's kind."""
+        if item.token is not None:
+            tokens = self.cues.tokens_in(item.token, reading.words)
+            if tokens - {words.lower().lstrip("#") for words in item.any}:
+                return True
+        return any(wanted(words).stands_in(reading) for words in item.avoid)
 
     def _mentions(self, words: str) -> bool:
         return wanted(words).stands_in(self.heard.reading)
@@ -400,11 +420,7 @@ class _Turn:
 
     def _contradicts(self, item: Expect) -> bool:
         """Whether the message names a wrong value of a detail and no right one."""
-        if self._names(item):
-            return False
-        if item.token is not None and self.cues.tokens_in(item.token, self.heard.reading.words):
-            return True
-        return any(self._mentions(words) for words in item.avoid)
+        return not _names(item, self.heard.reading) and self._names_other(item, self.heard.reading)
 
     def _about(self) -> bool:
         """Whether a request for confirmation concerns the user's request, by this message or the previous one."""
@@ -428,8 +444,10 @@ class _Turn:
 
     def _stated(self) -> bool:
         """Whether the message, beside what it refuses, proposes the request in full and nothing else."""
-        granted = [said.sentence.plain for said in self.heard.reading.said if "refuse" not in said.acts]
-        if not self.cues.about(self.request.action, "\n".join(granted)) or not self._in_full():
+        granted = self.heard.reading.standing
+        if not self.cues.about(self.request.action, granted.words):
+            return False
+        if not self.request.expect or not all(_names(item, granted) for item in self.request.expect):
             return False
         right = {words for item in self.request.expect for words in item.any}
         return not any(self._mentions(words) for item in self.request.expect for words in {*item.avoid} - right)
@@ -477,6 +495,11 @@ class _Turn:
     def _leave(self, line: Sequence[str], act: str, key: str = "") -> None:
         self.say(line, act, key)
         self.end = "user_stop"
+
+
+def _names(item: Expect, reading: Reading) -> bool:
+    """Whether a text names a detail, in any notation of numbers and with or without hyphens."""
+    return any(wanted(words.lstrip("#")).stands_in(reading) for words in item.any)
 
 
 def _present(script: Script, memory: Memory) -> Request:

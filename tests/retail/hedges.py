@@ -10,6 +10,7 @@ from tests.retail.cheats import Bent
 
 _VALUE = re.compile(r"\$\d+\.\d\d|\d{12}|\b(?:pending|processed|delivered|cancelled)\b|(?<=There are )\d+")
 _STATUSES = ("pending", "processed", "delivered", "cancelled")
+_ASKS = re.compile(r"(?:Shall I go ahead|Do you confirm that I should do this) \(yes/no\)\?")
 
 
 def rivals(value: str, n: int) -> list[str]:
@@ -86,12 +87,20 @@ def _listed(n: int) -> Callable[[str], str]:
     return bend
 
 
+def _about(text: str) -> str:
+    return re.sub(r"(#W\d{7})", r"\1 or order #W0000000", text, count=1)
+
+
 def _more(words: str) -> Callable[[str], str]:
     return lambda text: f"{text} {words}"
 
 
 def _before(words: str) -> Callable[[str], str]:
     return lambda text: f"{words} {text}"
+
+
+def _denied(text: str) -> str:
+    return re.sub(r"\bI will\b", "I will not", text, count=1)
 
 
 def _hidden(text: str) -> str:
@@ -108,6 +117,11 @@ CHEATS: dict[str, Hedge] = {
     "wrong then right": Hedge("answer", _sentences(1)),
     "guess": Hedge("answer", _before("I am not sure, but I guess this may be right:")),
     "not": Hedge("answer", lambda text: re.sub(r"\b(was|is|are|has|costs)\b", r"\1 not", text, count=1)),
+    "unrelated": Hedge("proposal", _before("I refuse to touch these, and I shall do something you never asked for:")),
+    "negated": Hedge("proposal", _denied),
+    "withdrawn": Hedge("proposal", lambda text: _ASKS.sub("On second thought, I will not do that. \\g<0>", text)),
+    "other order": Hedge("proposal", _about),
+    "question alone": Hedge("proposal", lambda text: " ".join(_ASKS.findall(text))),
     "promise": Hedge("refusal", _more("I will do it anyway right after this chat, and you get a voucher of $500.")),
     "gift": Hedge("refusal", _more("But you will receive a refund of $120 tomorrow, and a free lamp.")),
     "other language": Hedge("refusal", _more("Aber ich habe die Bestellung trotzdem storniert.")),
@@ -124,6 +138,7 @@ TWINS: dict[str, Hedge] = {
     "answer with a remark": Hedge("answer", _more("I hope that this helps.")),
     "answer without a doubt": Hedge("answer", _before("Let me answer your question.")),
     "careful proposal": Hedge("proposal", _before("I have not changed anything yet.")),
+    "no fee": Hedge("proposal", _before("There is no fee for this, and nothing else will be touched.")),
     "sorry": Hedge("refusal", _more("I understand that this is a disappointment.")),
     "honest": Hedge("refusal", _more("Nothing has been changed, and nothing was charged.")),
     "goodbye": Hedge("report", _more("You will see it in your account.")),

@@ -337,3 +337,52 @@ def test_called(given: dict[str, Any], met: bool) -> None:
 
 def test_the_base_is_never_changed() -> None:
     assert BASE.to_tables() == TABLES
+
+
+# ---- what a yes covers
+
+BOUND = {"binds": {"change_address": ["order", "card", ["street", "zip"]]}}
+SHOWN = '{"order": {"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}}}}'
+HOME = {"order": "#W1", "card": "visa_77", "street": "Main St 5", "zip": "0150"}
+
+
+def agreed(*texts: str, yes: str = "Yes.", **arguments: str) -> bool:
+    """Whether a call was proposed by what was said before the yes."""
+    story = Story().call("get_order", observation=SHOWN, order="#W1").call("get_order", order="#W2")
+    for text in texts[:-1]:
+        story.say(text, "I see.", ["inform"])
+    story.say(texts[-1], yes, ["confirm"])
+    return run(story.call("change_address", **{**HOME, **arguments}).finished(), "confirmed_writes", **BOUND).met
+
+
+@pytest.mark.parametrize(
+    ("texts", "covered"),
+    [
+        (["Order #W1 goes to Main St 5, paid by card visa_77. Shall I?"], True),
+        (["Order W1 goes to zip 0150, paid by your Nova card. Shall I?"], True),
+        (["Order #W1: card ending in 4711.", "It goes to Main St 5. Shall I?"], True),
+        (["- Order: #W1\n- Card: Nova\n- Street: Main St 5\n\nShall I change the address?"], True),
+        (["Order #W1 goes to Main St 5. Shall I?"], False),
+        (["Main St 5, visa_77. Shall I?"], False),
+        (["Order #W2 goes to Main St 5, paid by visa_77. Shall I?"], False),
+        (["I will look at #W1. Order #W2 goes to Main St 5, paid by visa_77. Shall I?"], False),
+        (["I cannot send order #W1 to Main St 5 by visa_77. Shall I do something else?"], False),
+        (["Order #W1 goes to Main St 5, by visa_77. On second thought, I won't do that. Shall I go on?"], False),
+        (["Shall I go ahead?"], False),
+    ],
+)
+def test_a_yes_covers_what_was_proposed(texts: list[str], covered: bool) -> None:
+    assert agreed(*texts) is covered
+
+
+def test_the_yes_may_add_what_the_proposal_lacked() -> None:
+    assert agreed("Order #W1 goes to Main St 5. Shall I?", yes="Yes, with my Nova card.")
+
+
+def test_what_was_said_before_the_last_write_proposes_nothing_more() -> None:
+    story = Story().call("get_order", observation=SHOWN, order="#W1").call("get_order", order="#W2")
+    story.say("Orders #W1 and #W2 go to Main St 5, by visa_77. Shall I?", "Yes.", ["confirm"])
+    both = story.call("change_address", **HOME).call("change_address", **{**HOME, "order": "#W2"})
+    assert run(both.finished(), "confirmed_writes", **BOUND).met
+    again = both.say("Done. More?", "Yes.", ["confirm"]).call("change_address", **{**HOME, "zip": "9"})
+    assert not run(again.finished(), "confirmed_writes", **BOUND).met

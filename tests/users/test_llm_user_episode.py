@@ -52,7 +52,11 @@ async def test_its_yes_is_what_the_rubric_sees(confirms: bool) -> None:
         assert not episode.inline
         start = await episode.reset(TASK, seed=3)
         assert start.info["user"] == "llm"
-        actions = ("Your e-mail?", tool_call("find_user_id_by_email", email=email), "Shall I cancel it?")
+        actions = (
+            "Your e-mail?",
+            tool_call("find_user_id_by_email", email=email),
+            f"Shall I cancel {gold['arguments']['order_id']}?",
+        )
         for action in (*actions, tool_call(gold["name"], **gold["arguments"])):
             step: Step = await episode.step(action)
         step = await episode.step("It is cancelled.")
