@@ -92,7 +92,7 @@ def _entries(event: Event) -> Iterator[JsonObject]:
             shown = {"name": call["name"], "arguments": call.get("arguments") or {}}
             yield {"event": index, "by": "agent", "call": shown}
         elif said is not None:
-            yield {"event": index, "by": "agent", "text": visible(said).text}
+            yield {"event": index, "by": "agent", "text": _seen(said)}
         answer: JsonObject = {"event": index, "by": event["speaker"]}
         if call is not None:
             answer["outcome"] = event.get("outcome", "ok")
@@ -102,9 +102,15 @@ def _entries(event: Event) -> Iterator[JsonObject]:
     elif kind == "invalid":
         yield {"event": index, "by": "env", "outcome": "error", "error_code": event["code"], "text": event["text"]}
     elif kind == "answer":
-        yield {"event": index, "by": "agent", "answer": visible(event["text"]).text}
+        yield {"event": index, "by": "agent", "answer": _seen(event["text"])}
     elif kind == "end":
         yield {"event": index, "by": "env", "ended": event["reason"]}
+
+
+def _seen(text: str) -> str:
+    """A text as a person sees it; to the letter if nothing in it is disguised."""
+    shown = visible(text)
+    return shown.text if shown.disguised else text
 
 
 def _cut(entry: JsonObject, limit: int) -> JsonObject:

@@ -93,13 +93,13 @@ class ConfirmedWritesArgs(Args):
     attempts: bool = Field(default=True, description="Whether calls that failed need a confirmation too.")
     binds: dict[str, tuple[Texts, ...]] = Field(
         default_factory=dict,
-        description="Tool to the arguments that a proposal must have named before the yes, the object of the call first;"
-        " of a list inside it, one is enough.",
+        description="Tool to the arguments that a proposal must have named before the yes, the object of the call"
+        " first; of a list inside it, one is enough.",
     )
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
-    """Every write was proposed, and came once after a user turn that confirmed, with no other in between."""
+    """Every write was proposed, and came once after a user turn that confirmed and no other."""
     evidence: dict[Evidence, None] = {}
     done: list[tuple[int, str, JsonObject]] = []
     count = 0

@@ -13,7 +13,7 @@ import re
 from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
-    r"n't|not\b|second thought|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
+    r"n't|not\b|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
     r"|prohibit|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
     r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
@@ -76,7 +76,7 @@ _WEAK = re.compile(
     | \bno\ (?:\w+\ ){1,4}(?:is|are)\ (?:possible|allowed|permitted|available|offered|accepted|supported)\b
     | \bunavailable\b | \black\ (?:the\ )?(?:authority|permission|ability)\b
     | \bbelongs?\ to\ (?:somebody|someone|another|a\ different|other)\b
-    | \b(?:on\ second\ thoughts?|scratch\ (?:that|this)|forget\ (?:that|about\ (?:that|it))
+    | \b(?:scratch\ (?:that|this)|forget\ (?:that|about\ (?:that|it))
          |(?:disregard|ignore)\ (?:that|this|the\ above)|(?:i|we)\ take\ (?:that|it|this)\ back)\b
     | \b(?:won't|will\ not|shall\ not)\ be\ (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant
          |accept|offer|mak|made

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _ODD = re.compile(r"[^\t-\r\x20-\x7e]")
-_UNSEEN = frozenset({"Cf", "Mn", "Me", "Cc", "Co", "Cn"})
+_UNSEEN = frozenset({"Cf", "Mn", "Me", "Cc"})
 """Unicode categories of characters that take up no room, once accents are joined with their letters."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _INNOCENT = frozenset("\u200d\ufe0e\ufe0f")
@@ -38,12 +38,12 @@ def visible(text: str) -> Visible:
     if not text.isascii():
         if _STRANGE_LETTER.search(text):
             text, disguised = _in_latin(text)
-        text = unicodedata.normalize("NFKC", text)
+        text = unicodedata.normalize("NFC", text)
     for char in set(_ODD.findall(text)):
         if unicodedata.category(char) in _UNSEEN or char in _BLANK:
             disguised += 0 if char in _INNOCENT else text.count(char)
             text = text.replace(char, "")
-    return Visible(text, disguised)
+    return Visible(unicodedata.normalize("NFKC", text), disguised)
 
 
 def _in_latin(text: str) -> tuple[str, int]:

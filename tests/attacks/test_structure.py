@@ -15,6 +15,7 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import as_text, encode
 from simia_gym.contracts import StepContext
+from simia_gym.language import visible
 from simia_gym.llm.blocks import block, encoded_block, make_nonce, outside_blocks, read_blocks, safe_json
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
@@ -152,7 +153,9 @@ def test_the_prompts_of_the_judge(text: str) -> None:
     assert len(model.asked) == 2
     for messages in model.asked:
         ((entry, *_),) = values(messages, "judge", "record")
-        assert entry == {"event": 0, "by": "agent", "text": as_text(text)}
+        shown = visible(text)
+        seen = shown.text if shown.disguised else text
+        assert entry == {"event": 0, "by": "agent", "text": as_text(seen)}
 
 
 def test_the_tag_is_not_what_the_agent_sees() -> None:
