@@ -146,7 +146,7 @@ def read_config(path: Path) -> DomainConfig:
 def _check_inside(config: DomainConfig, folder: Path, lines: Lines) -> None:
     """Refuse files outside of the folder: no hash covers them, and a prompt may show their text to a server."""
     homes = {folder.resolve(), (folder / "domain.yaml").resolve().parent}  # an installer may make links of all files
-    named = {(key,): getattr(config, key) for key in DomainConfig.model_fields}
+    named: dict[tuple[str, ...], Any] = {(key,): getattr(config, key) for key in DomainConfig.model_fields}
     named |= {(key, name): text for key in ("tasks", "policies") for name, text in getattr(config, key).items()}
     for place, text in named.items():
         name, colon, _ = text.partition(":") if isinstance(text, str) else ("", "", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -92,7 +93,8 @@ def test_one_environment_in_two_threads_is_told(vector: bool) -> None:
     first = threading.Thread(target=lambda: steps.append(env.step(action)))
     first.start()
     assert slow.asked.wait(30)
-    for second in (lambda: env.step(action), lambda: env.reset(seed=2)):
+    seconds: list[Callable[[], object]] = [lambda: env.step(action), lambda: env.reset(seed=2)]
+    for second in seconds:
         with pytest.raises(InUse, match="an environment of its own"):
             second()
     slow.go.set()

@@ -145,6 +145,36 @@ async def test_every_hostile_answer_is_a_fault(
     assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == []
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("transport", ["plain", "sdk", "own"])
+async def test_a_forked_process_follows_no_redirect(
+    transport: str, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with writing(closes(GOOD)) as trap:
+        one = hostile(trap.root)["redirect 307"]
+        async with serving(transport, [one], authority, monkeypatch) as (root, told):
+            endpoint = endpoint_of(transport, f"{root}/0")
+            assert await wrong(one, endpoint, transport, lambda: told.over.add(0)) == ""
+            told.over.clear()
+            child = os.fork()
+            if child == 0:
+                try:
+                    model = EndpointModel(
+                        "simulator", ModelSettings(model="m", retries=0), endpoint_of(transport, root)
+                    )
+                    asyncio.run(model.complete(request()))
+                except Fault as fault:
+                    os._exit(0 if fault.kind == "bad_request" else 1)
+                finally:
+                    os._exit(2)
+            async with asyncio.timeout(60):
+                while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+                    await asyncio.sleep(0.01)
+        assert ended == (child, 0)
+        assert trap.asked == []
+
+
 @pytest.mark.parametrize(
     ("name", "transport"),
     [

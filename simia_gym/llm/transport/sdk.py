@@ -83,7 +83,7 @@ async def send_by_sdk(client: Any, body: bytes, timeout: float) -> Answer:
     import openai
 
     # A compressed response could be of any length.
-    options = {"max_retries": 0, "timeout": timeout, "follow_redirects": False}
+    options: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "follow_redirects": False}
     options["headers"] = {"Accept-Encoding": "identity"}
     hooks = getattr(getattr(client, "_client", None), "event_hooks", {"response": []})["response"]
     if _read not in hooks:
