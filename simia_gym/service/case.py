@@ -28,10 +28,17 @@ class No:
 
 @dataclass(frozen=True)
 class Option:
-    """A value that a slot may take: how customers say it, and how a proposal may name it (likewise if not given)."""
+    """A value that a slot may take.
+
+    Attributes:
+        say: How customers of tasks say it.
+        forms: How a proposal may name it; as customers say it, if not given.
+        heard: Further words by which the expert reads it.
+    """
 
     say: tuple[str, ...]
     forms: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
 
     @property
     def named(self) -> tuple[str, ...]:

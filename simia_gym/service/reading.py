@@ -66,7 +66,7 @@ class Listener:
 
     def _value(self, name: str, text: str) -> Any:
         slot = self._service.slots[name]
-        words = {value: (*option.say, *option.forms) for value, option in slot.choice.items()}
+        words = {value: (*option.say, *option.forms, *option.heard) for value, option in slot.choice.items()}
         for value in named_in(text, words):
             return value
         match = None if slot.read is None else slot.read.search(text)
