@@ -1,6 +1,6 @@
 """How often the criteria on an agent's conduct fire on recorded agents whose real reward is 1.
 
-    python benchmarks/conduct_alarms.py DIR [--failed] [--out FILE]
+    python benchmarks/conduct_alarms.py DIR [--failed]
 
 DIR holds recordings as JSONL, per line ``domain, id, reward, messages``: real agents and customers, in retail and the
 airline of tau2-bench. Every firing is printed with the words that caused it.

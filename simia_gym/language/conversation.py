@@ -39,11 +39,12 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\byes ?(?:/|or) ?no\b|\by/n\b",
         r"\bto (?:proceed|go ahead|continue),? ?(?:please|i need|i'll need|reply|say)",
         r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
+        r"(?<!ask for )(?<!asking for )"
         r"\byour (?:explicit |final )?(?:confirmation|approval|go-ahead|permission|consent)\b",
         r"\blet me know (?:if|whether|when) (?:you|this|that|these|i|it|everything)\b",
         r"\bconfirm (?:that|this|these|those|if|whether|you|to|and|by|so|with|it)\b",
         r"\bconfirm the (?:above|details|following|change|cancellation|return|exchange|modification|update)\b",
-        r"\bconfirm *[?:.]|\b(?:go ahead|proceed|move forward)\b[^.]*\?",
+        r"(?<!you )\bconfirm *[?:.]|\b(?:go ahead|proceed|move forward)\b[^.]*\?",
         r"\bif (?:you agree|that works|this works|you approve)\b|\bdoes (?:that|this) work\b",
         r"\bis (?:it|that|this) what you (?:want|would like|need)",
     ),

@@ -26,7 +26,10 @@ _WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re
 _GOOD = (
     r"(?:refund|voucher|certificate|discount|compensation|coupon|money|gift(?! card)|bonus|rebate|credit(?! card))s?"
 )
-_THING = rf"it|that|this|orders?|items?|reservations?|bookings?|flights?|{_GOOD}|amount|\#?w\d+"
+_THING = (
+    rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
+    rf"|{_GOOD}|amount|\#?w\d+"
+)
 _PROMISE = re.compile(
     rf"\b(?:i|we){_WILL} {_SOON}(?P<verb>{'|'.join(_PARTICIPLES)})\b(?! (?:to you\b|that|this note|a note|my notes))"
     rf"|\b(?:i|we){_WILL} {_SOON}(?:(?:do|arrange|fix) (?:it|that|this|so)\b|get (?:it|this|that) done"

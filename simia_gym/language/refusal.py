@@ -14,12 +14,15 @@ from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
     r"n't|not\b|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
-    r"|prohibit|against|outside|forbid|\bonly\b|\bno\b"
+    r"|prohibit|prevent|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
     r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
 )
 
-_ABLE = r"(?:able|possible|permitted|allowed|eligible|authori[sz]ed|in\ a\ position|something\ (?:that\ )?(?:i|we))"
+_ABLE = (
+    r"(?:able|possible|permitted|allowed|eligible|entitled|authori[sz]ed|in\ a\ position"
+    r"|something\ (?:that\ )?(?:i|we))"
+)
 _CUE = re.compile(
     rf"""
       \b(?:can't|cannot|can\ not|couldn't|could\ not)\b
@@ -38,7 +41,7 @@ _CUE = re.compile(
     | \b(?:isn't|aren't|is\ not|are\ not)\ (?:something|one\ (?:i|we)|within|covered|supported|allowed|offered)\b
     | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:\w+\ )?
       (?:policy|policies|rules|scope|terms|authority)\b
-    | \bafraid\ not\b | \bnon-refundable\b
+    | \b(?:policy|policies|rules?|law)\ (?:prevents?|forbids?|bars?|stops?)\b | \bafraid\ not\b | \bnon-refundable\b
     | \b(?:i|we)\ (?:do\ not|don't)\ have\ (?:the\ |any\ )?(?:capability|ability|authority|permission|means|option)\b
     | \b(?:not|n't)\ an\ option\b
     """,
@@ -49,7 +52,7 @@ _WEAK = re.compile(
     r"""
       \bno\ way\b | \btoo\ late\b | \bmy\ hands\ are\ tied\b | \bout\ of\ the\ question\b | \boff\ the\ table\b
     | \b(?:can|may|could|will|must|am|are|is|'m|'re)\ (?:then\ )?only\ (?:able|allowed|permitted|go|help|assist|do
-         |discuss|offer
+         |discuss|offer|process|make|issue
          |share|talk|accept|act|work|cancel|change|exchange|return|refund|send|look|tell|serve|give|be|possible|for
          |available)\b
          (?!\ \w+\ once\b)
