@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from simia_gym.common.json_encoding import decode
-from simia_gym.language import Reading, read, wanted
+from simia_gym.language import NUMBER_WORDS, Reading, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _NAMES = ("name", "title", "brand", "last_four", "source", "price")
@@ -21,8 +21,8 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
     The proposal is what the agent has said since the last write before the yes, without what it refused or took back,
     from where it names the call's object up to where it names another one; the yes may add to it. The object is the
     first argument that is bound; it goes without saying if no call has concerned another one. An argument is named by
-    its value, by the words for it in what tools have shown (the name of an item, the last digits of a card, the order
-    that has the address), or as the original one.
+    its value (a small number also in words), by the words for it in what tools have shown (the name of an item, the
+    last digits of a card, the order that has the address), or as the original one. Zero goes without saying.
 
     Args:
         finished: The episode.
@@ -30,7 +30,7 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
         yes: The user's yes.
         bound: The arguments that must be named; of several in a group, one is enough.
     """
-    groups = [[name for name in group if call.arguments.get(name) not in (None, "", [])] for group in bound]
+    groups = [[name for name in group if call.arguments.get(name) not in (None, "", [], 0)] for group in bound]
     groups = [group for group in groups if group]
     if not groups:
         return None
@@ -73,6 +73,8 @@ def _named(value: Any, proposal: Reading, shown: Mapping[str, set[str]]) -> bool
     forms = {str(value).lstrip("#"), *shown.get(str(value), ())}
     if kind and number.isdigit():
         forms |= {number, kind.replace("_", " ")}
+    if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
+        forms.add(NUMBER_WORDS[value])
     return any(wanted(form).stands_in(proposal) for form in forms)
 
 

@@ -21,8 +21,11 @@ _UNSURE = re.compile(
 _DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
 _OPEN_END = re.compile(r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)")
 _NEAR = 240
-_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NAMES = {name: str(number) for number, name in enumerate(_ONES)}
+NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+_NAMES = {name: str(number) for number, name in enumerate(NUMBER_WORDS)}
 
 
 class Asserted(NamedTuple):

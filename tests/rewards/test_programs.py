@@ -346,7 +346,7 @@ SHOWN = '{"order": {"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "l
 HOME = {"order": "#W1", "card": "visa_77", "street": "Main St 5", "zip": "0150"}
 
 
-def agreed(*texts: str, yes: str = "Yes.", **arguments: str) -> bool:
+def agreed(*texts: str, yes: str = "Yes.", **arguments: Any) -> bool:
     """Whether a call was proposed by what was said before the yes."""
     story = Story().call("get_order", observation=SHOWN, order="#W1").call("get_order", order="#W2")
     for text in texts[:-1]:
@@ -373,6 +373,11 @@ def agreed(*texts: str, yes: str = "Yes.", **arguments: str) -> bool:
 )
 def test_a_yes_covers_what_was_proposed(texts: list[str], covered: bool) -> None:
     assert agreed(*texts) is covered
+
+
+@pytest.mark.parametrize(("count", "covered"), [(2, True), (0, True), (3, False), (1, False), (200, False)])
+def test_a_number_may_be_proposed_in_words(count: int, covered: bool) -> None:
+    assert agreed("Order #W1 goes in two parcels to Main St 5. Shall I?", card=count) is covered
 
 
 def test_the_yes_may_add_what_the_proposal_lacked() -> None:
