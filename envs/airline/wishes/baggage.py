@@ -9,15 +9,22 @@ from simia_gym.envs.airline.people import BAG, free_bags
 from simia_gym.envs.airline.trips import CABINS, TODAY, account, date_text, dollars, held, profile, time_text, trip
 from simia_gym.envs.airline.wishes.draw import draw_trip, method_of, settle
 from simia_gym.envs.airline.wishes.flights import bookable, chosen
+from simia_gym.envs.airline.wishes.reading import date_named
+from simia_gym.language import NUMBER_WORDS
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
 from simia_gym.types import JsonObject
 
-COUNTS = (
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen",
-)  # fmt: skip
-
-_BAGS = re.compile(rf"\b(\d+|{'|'.join(COUNTS)}) (?:checked )?(?:bags?|suitcases?|pieces)\b", re.IGNORECASE)
+COUNTS = ("no", *NUMBER_WORDS[1:15])
+_WORDS = {word: count for count, word in enumerate(COUNTS)} | {"zero": 0, "none": 0, "single": 1}
+_OF_BAGS = r"(?= (?:[a-z]+ ){0,3}(?:bags?|suitcases?|baggages?|luggage)\b)"
+_BAGS = re.compile(rf"(?<![\w$.,:/-])(\d\d?|{'|'.join(_WORDS)}){_OF_BAGS}", re.IGNORECASE)
+_ALONE = re.compile(
+    rf"^[^\d(]{{0,50}}(?<![\w$])(\d\d?|{'|'.join((*COUNTS[2:], 'zero'))}|(?:(?<=just )|(?<=only )|^)(?:one|none))"
+    r"(?![\w:/-]|\.\d| [ap]\.?m\b| (?:of|way)\b)[^\d(]{0,50}$",
+    re.IGNORECASE,
+)
+"""A number without a word for bags, in an answer that says little else."""
+_FURTHER = re.compile(r"\b(?:add|more|extra|additional|another)\b", re.IGNORECASE)
 _NO_LEG: JsonObject = {"flight_number": "", "origin": "", "destination": "", "date": TODAY}
 
 
@@ -32,12 +39,12 @@ def counts_of_bags(case: Case) -> dict[int, Option]:
 
 
 def bags_named(text: str, case: Case) -> int | None:
-    """The number of bags that a text names."""
-    found = _BAGS.search(text)
-    if found is None:
+    """The number of bags that a text tells; how many are added to those that are booked is no such number."""
+    found = _BAGS.findall(text) or (_ALONE.findall(text) if date_named(text, case) is None else [])
+    if not found or _FURTHER.search(text):
         return None
-    word = found[1].lower()
-    return int(word) if word.isdigit() else COUNTS.index(word)
+    said = found[-1].lower()
+    return int(said) if said.isdigit() else _WORDS[said]
 
 
 def bags_expected(case: Case, value: int) -> list[JsonObject]:

@@ -11,6 +11,7 @@ from simia_gym.types import JsonObject, Row
 
 CHEAPEST = "cheapest"
 """The value of a wished flight that says no more than this."""
+_CHEAPEST = re.compile(r"\b(?:cheapest|lowest (?:price|fare)|least expensive|costs? (?:the )?least)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\b[A-Z]{2}\d{3}\b")
 _TIME = re.compile(r"\b(?P<hour>\d\d?):(?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b)?", re.IGNORECASE)
 
@@ -77,7 +78,7 @@ def flights_offered(case: Case) -> dict[str, Option]:
 
 def flight_named(text: str, case: Case) -> str | None:
     """The flight that a text names by number, by time of departure, or as the cheapest."""
-    if CHEAPEST in text.lower() or "costs least" in text.lower():
+    if _CHEAPEST.search(text):
         return CHEAPEST
     number, time = _NUMBER.search(text), _TIME.search(text)
     if number is not None or time is None:

@@ -18,8 +18,16 @@ MOST = 5
 ME = "me"
 """The customer among those who fly; everybody else is a name, with a date of birth if the customer tells it."""
 
-_PERSON = re.compile(r"(?P<first_name>[A-Z][\w'-]*) (?P<last_name>[A-Z][\w'-]*)(?: \(born (?P<dob>\d{4}-\d\d-\d\d)\))?")
-_PARTY = re.compile(r"\bjust me\b|\bme(?:,| and) [A-Z][^.?!]*")
+_PERSON = re.compile(
+    r"(?P<first_name>[A-Z][\w'-]*) (?P<last_name>[A-Z][\w'-]*)"
+    r"(?:,? \(?(?i:(?:born|date of birth|dob)(?: on|:)? )?(?P<dob>\d{4}-\d\d-\d\d|\d\d?/\d\d?/\d{4})\b)?"
+)
+_ALONE = re.compile(
+    r"\b(?:just|only) (?:for )?(?:me|myself)\b|\b(?:me|myself),? (?:only|alone|nobody else)\b"
+    r"|\b(?:by myself|on my own)\b",
+    re.IGNORECASE,
+)
+_PARTY = re.compile(r"\b(?i:me|myself)(?:,|,? (?i:and|plus|with|as well as|(?:together|along) with)) [A-Z][^.?!]*")
 
 
 def party_text(party: Sequence[Any]) -> str:
@@ -34,8 +42,12 @@ def party_named(text: str, case: Case) -> list[Any] | None:
     """Those who fly, as a text names them."""
     found = _PARTY.search(text)
     if found is None:
-        return None
+        return [ME] if _ALONE.search(text) else None
     others = [match.groupdict() for match in _PERSON.finditer(found[0])]
+    for one in others:
+        if "/" in (one["dob"] or ""):
+            month, day, year = one["dob"].split("/")
+            one["dob"] = f"{year}-{month:0>2}-{day:0>2}"
     return [ME, *({name: part for name, part in one.items() if part} for one in others)]
 
 

@@ -14,8 +14,13 @@ from simia_gym.types import JsonObject
 _NO_OWN_TRIP = "with this route"
 _ACCOUNT = re.compile(r"\b(?:credit_card|gift_card|certificate)_\d+\b")
 _DATE = re.compile(
-    r"\b(?:2024-05-(?P<iso>\d\d)|May (?P<day>\d\d?)(?:st|nd|rd|th)?|(?P<of>\d\d?)(?:st|nd|rd|th)? (?:of )?May)\b"
+    r"\b(?:2024-05-(\d\d)|May (?:the )?(\d\d?)(?:st|nd|rd|th)?|(\d\d?)(?:st|nd|rd|th)? (?:of )?May)\b"
+    r"|(?<![\d/])0?5/(\d\d?)(?:/(?:20)?24)?(?![\d/])",
+    re.IGNORECASE,
 )
+_FROM = r"\b(?:from|out of|leaving|departing)"
+_ROUTE = re.compile(rf"{_FROM}\b|(?-i:\b(?:to|in|into|at|for|between) [A-Z]|\w ?[-–→] ?[A-Z])", re.IGNORECASE)
+_CERTIFICATE = re.compile(r"\bcertificates?\b", re.IGNORECASE)
 
 
 def route_text(route: str) -> str:
@@ -25,8 +30,13 @@ def route_text(route: str) -> str:
 
 def route_named(text: str, case: Case) -> str | None:
     """The route that a text names by two cities or airports."""
-    found = named_in(text, {code: (city, code) for code, city in cities(case).items()})
-    return "-".join(found) if len(found) == 2 else None
+    names = {code: (city, code) for code, city in cities(case).items()}
+    found = named_in(text, names)
+    if len(found) != 2:
+        return None
+    if re.search(rf"{_FROM} (?:{'|'.join(names[found[1]])})\b", text, re.IGNORECASE):
+        found.reverse()
+    return "-".join(found)
 
 
 def route_expected(case: Case, value: str) -> list[JsonObject]:
@@ -36,7 +46,7 @@ def route_expected(case: Case, value: str) -> list[JsonObject]:
 
 def trip_described(text: str, case: Case) -> str | None:
     """The reservation that a text describes by its route; a route that fits none is of somebody else's reservation."""
-    if not re.search(r"\b(?:from|fly|flying|goes|trip)\b", text, re.IGNORECASE):
+    if _ROUTE.search(text) is None:
         return None
     route = route_named(text, case)
     if route is None:
@@ -51,7 +61,7 @@ def trip_described(text: str, case: Case) -> str | None:
 def date_named(text: str, case: Case) -> str | None:
     """The date that a text names."""
     found = _DATE.search(text)
-    return found and f"2024-05-{int(found['iso'] or found['day'] or found['of']):02d}"
+    return found and f"2024-05-{int(next(filter(None, found.groups()))):02d}"
 
 
 def date_expected(case: Case, value: str) -> list[JsonObject]:
@@ -83,9 +93,11 @@ def method_named(text: str, case: Case) -> str | None:
     given = _ACCOUNT.search(text)
     if given is not None:
         return given[0]
+    text = re.sub(r"\bgiftcard", "gift card", text, flags=re.IGNORECASE)
     options = {key: one.forms for key, one in methods_of_customer(case).items() if CERTIFICATES not in key}
-    named = next(iter(named_in(text, options)), None)
-    return f"{CERTIFICATES} + {named}" if named and CERTIFICATES in text else named
+    named = named_in(text, options)
+    card = next((key for key in named if profile(case)["payment_methods"][key]["source"] == "credit_card"), None)
+    return f"{CERTIFICATES} + {card}" if card and _CERTIFICATE.search(text) else next(iter(named), None)
 
 
 def account_named(key: str) -> str:
