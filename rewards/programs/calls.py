@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -14,7 +15,7 @@ from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import unproposed
-from simia_gym.types import Evidence, JsonObject
+from simia_gym.types import Evidence
 
 
 class CalledArgs(CallPattern):
@@ -101,7 +102,7 @@ class ConfirmedWritesArgs(Args):
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
     """Every write was proposed, and came once after a user turn that confirmed and no other."""
     evidence: dict[Evidence, None] = {}
-    done: list[tuple[int, str, JsonObject]] = []
+    done: list[tuple[int, str, Mapping[str, Any]]] = []
     count = 0
     for call in _writes(finished, args.tools, args.exempt):
         if not (call.ok or args.attempts):

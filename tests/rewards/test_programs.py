@@ -343,7 +343,7 @@ def test_the_base_is_never_changed() -> None:
 
 BOUND = {"binds": {"change_address": ["order", "card", ["street", "zip"]]}}
 SHOWN = '{"order": {"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}}}}'
-HOME = {"order": "#W1", "card": "visa_77", "street": "Main St 5", "zip": "0150"}
+HOME: dict[str, Any] = {"order": "#W1", "card": "visa_77", "street": "Main St 5", "zip": "0150"}
 
 
 def agreed(*texts: str, yes: str = "Yes.", **arguments: Any) -> bool:
@@ -352,7 +352,8 @@ def agreed(*texts: str, yes: str = "Yes.", **arguments: Any) -> bool:
     for text in texts[:-1]:
         story.say(text, "I see.", ["inform"])
     story.say(texts[-1], yes, ["confirm"])
-    return run(story.call("change_address", **{**HOME, **arguments}).finished(), "confirmed_writes", **BOUND).met
+    finished = story.call("change_address", **{**HOME, **arguments}).finished()
+    return run(finished, "confirmed_writes", **BOUND).met is True
 
 
 @pytest.mark.parametrize(

@@ -139,5 +139,5 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
     ],
 )
 def test_what_is_said_is_backed_by_calls(story: Story, given: JsonObject, holds: bool) -> None:
-    finding = backed(story.finished(), BackedArgs(**DEEDS, **given))
+    finding = backed(story.finished(), BackedArgs.model_validate({**DEEDS, **given}))
     assert finding.met is holds, finding
