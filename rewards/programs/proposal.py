@@ -37,9 +37,8 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
     proposal = _proposal(finished, own, known, yes)
-    shown = _shown(finished)
     for group in groups[known == {own} :]:
-        if not any(_named(call.arguments[name], proposal, shown) for name in group):
+        if not any(_named(call.arguments[name], proposal, finished) for name in group):
             return " or ".join(group)
     return None
 
@@ -62,20 +61,21 @@ def _proposal(finished: FinishedEpisode, own: str, known: set[str], yes: UserTur
     return read("\n".join((*kept, yes.text)))
 
 
-def _named(value: Any, proposal: Reading, shown: Mapping[str, set[str]]) -> bool:
+def _named(value: Any, proposal: Reading, finished: FinishedEpisode) -> bool:
     if isinstance(value, list):
-        return all(_named(item, proposal, shown) for item in value)
+        return all(_named(item, proposal, finished) for item in value)
     if isinstance(value, Mapping):
-        return any(_named(item, proposal, shown) for item in value.values())
+        return any(_named(item, proposal, finished) for item in value.values())
     if isinstance(value, bool):
         return True
     kind, _, number = str(value).rpartition("_")
-    forms = {str(value).lstrip("#"), *shown.get(str(value), ())}
+    forms = {str(value).lstrip("#")}
     if kind and number.isdigit():
         forms |= {number, kind.replace("_", " ")}
     if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
         forms.add(NUMBER_WORDS[value])
-    return any(wanted(form).stands_in(proposal) for form in forms)
+    stands = any(wanted(form).stands_in(proposal) for form in forms)
+    return stands or any(wanted(form).stands_in(proposal) for form in _shown(finished).get(str(value), ()))
 
 
 def _shown(finished: FinishedEpisode) -> Mapping[str, set[str]]:
