@@ -69,28 +69,30 @@ def _named(value: Any, proposal: Reading, finished: FinishedEpisode) -> bool:
     if isinstance(value, bool):
         return True
     kind, _, number = str(value).rpartition("_")
-    forms = {str(value).lstrip("#")}
-    if kind and number.isdigit():
-        forms |= {number, kind.replace("_", " ")}
+    forms = [str(value).lstrip("#"), *([number, kind.replace("_", " ")] if kind and number.isdigit() else [])]
     if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
-        forms.add(NUMBER_WORDS[value])
-    stands = any(wanted(form).stands_in(proposal) for form in forms)
-    return stands or any(wanted(form).stands_in(proposal) for form in _shown(finished).get(str(value), ()))
+        forms.append(NUMBER_WORDS[value])
+    if any(wanted(form).stands_in(proposal) for form in forms):
+        return True
+    return any(wanted(form).stands_in(proposal) for form in dict.fromkeys(_shown(finished, str(value))))
 
 
-def _shown(finished: FinishedEpisode) -> Mapping[str, set[str]]:
-    """Value to the words for it, in the answers of tools."""
-    found: dict[str, set[str]] | None = finished.memo.get(_shown)
-    if found is None:
-        found = finished.memo[_shown] = {}
-        for call in finished.calls:
+def _shown(finished: FinishedEpisode, value: str) -> Iterator[str]:
+    """The words for a value in the answers of tools; an answer is read once, and only if the value stands in it."""
+    for call in finished.calls:
+        text = str(finished.events[call.event]["observation"])
+        if value not in text:
+            continue
+        key = (_shown, call.event)
+        if key not in finished.memo:
             try:
-                result = decode(str(finished.events[call.event]["observation"]))
+                result = decode(text)
             except ValueError:
-                continue
-            for key, words in _words(result, ""):
-                found.setdefault(key, set()).update(words)
-    return found
+                result = None
+            finished.memo[key] = list(_words(result, ""))
+        for name, words in finished.memo[key]:
+            if name == value:
+                yield from words
 
 
 def _words(value: Any, key: str) -> Iterator[tuple[str, list[str]]]:
