@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import calendar
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +14,8 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTur
 _NAMES = ("name", "title", "brand", "last_four", "source", "price")
 """Fields by which people speak of the row that has them."""
 _SHORT = 2
+_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)")
+_ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _ORIGINAL = "original"
 
 
@@ -21,8 +25,8 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
     The proposal is what the agent has said since the last write before the yes, without what it refused or took back,
     from where it names the call's object up to where it names another one; the yes may add to it. The object is the
     first argument that is bound; it goes without saying if no call has concerned another one. An argument is named by
-    its value (a small number also in words), by the words for it in what tools have shown (the name of an item, the
-    last digits of a card, the order that has the address), or as the original one. Zero goes without saying.
+    its value (a small number or a date also in words), by the words for it in what tools have shown (the name of an
+    item, the last digits of a card, the order that has the address), or as the original one. Zero goes without saying.
 
     Args:
         finished: The episode.
@@ -72,6 +76,11 @@ def _named(value: Any, proposal: Reading, finished: FinishedEpisode) -> bool:
     forms = [str(value).lstrip("#"), *([number, kind.replace("_", " ")] if kind and number.isdigit() else [])]
     if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
         forms.append(NUMBER_WORDS[value])
+    date = _DATE.fullmatch(str(value))
+    if date is not None and 1 <= int(date[1]) <= 12:
+        day = int(date[2])
+        for month in (calendar.month_name[int(date[1])], calendar.month_abbr[int(date[1])]):
+            forms += [f"{month} {day}", f"{month} {day}{_ENDINGS.get(day, 'th')}", f"{day} {month}"]
     if any(wanted(form).stands_in(proposal) for form in forms):
         return True
     return any(wanted(form).stands_in(proposal) for form in dict.fromkeys(_shown(finished, str(value))))

@@ -381,6 +381,13 @@ def test_a_number_may_be_proposed_in_words(count: int, covered: bool) -> None:
     assert agreed("Order #W1 goes in two parcels to Main St 5. Shall I?", card=count) is covered
 
 
+@pytest.mark.parametrize("said", ["May 21", "21 May", "May 21st", "2024-05-21"])
+def test_a_date_may_be_proposed_in_words(said: str) -> None:
+    text = f"Order #W1 goes to Main St 5 on {said}. Shall I?"
+    assert agreed(text, card="2024-05-21")
+    assert not agreed(text, card="2024-05-22")
+
+
 def test_the_yes_may_add_what_the_proposal_lacked() -> None:
     assert agreed("Order #W1 goes to Main St 5. Shall I?", yes="Yes, with my Nova card.")
 
