@@ -11,7 +11,6 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from rich.console import Console
 
 from simia_gym import env_ids
 from simia_gym.assembly.resources import Resources
@@ -20,7 +19,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.cli.terminal.progress import Display
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.output import Output
+from simia_gym.common.output import Output, SafeConsole
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
@@ -338,7 +337,7 @@ def test_the_progress_line_fits(width: int, models: bool, env: str, desk: str, s
     simia("rollout", desk, "--out", "r.jsonl")
     record = next(iter(read_records(Path("r.jsonl"))))
     output, file = Output(False), io.StringIO()
-    output.console = Console(width=width, height=24, file=file, force_terminal=True, color_system=None)
+    output.console = SafeConsole(width=width, height=24, file=file, force_terminal=True, color_system=None)
     display = Display(output, env, models=models)
     if models:
         accounts().asked("simulator", 1, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,8 +41,12 @@ class OtherCustomers(Service):
     def spoken(self, slot: str, value: Any, case: Case, rng: random.Random | None = None) -> str:
         text = super().spoken(slot, value, case, rng)
         for pattern, others in self._values.items() if rng is not None else ():
-            text = re.sub(pattern, lambda match, others=others: match.expand(rng.choice(others)), text)
+            text = re.sub(pattern, partial(_other, others=others, rng=rng), text)
         return text
+
+
+def _other(match: re.Match[str], others: Sequence[str], rng: random.Random) -> str:
+    return match.expand(rng.choice(others))
 
 
 def _merged(declared: Any, other: Any) -> Any:
