@@ -40,7 +40,9 @@ class OtherCustomers(Service):
 
     def spoken(self, slot: str, value: Any, case: Case, rng: random.Random | None = None) -> str:
         text = super().spoken(slot, value, case, rng)
-        for pattern, others in self._values.items() if rng is not None else ():
+        if rng is None:
+            return text
+        for pattern, others in self._values.items():
             text = re.sub(pattern, partial(_other, others=others, rng=rng), text)
         return text
 
