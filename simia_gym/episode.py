@@ -157,17 +157,12 @@ class Episode:
             InputError: The task does not fit the domain or the user.
             InUse: The episode is in the middle of a step or reset.
         """
-        self._take()
+        if not self._in_use.acquire(blocking=False):
+            raise _busy()
         try:
             return await self._reset(task, seed, group)
         finally:
             self._in_use.release()
-
-    def _take(self) -> None:
-        """Refuse a second step or reset at the same time, whose events would get between those of the first."""
-        if not self._in_use.acquire(blocking=False):
-            fix = "give every thread, or task of an event loop, an environment of its own"
-            raise InUse(f"this environment is in the middle of another step or reset: {fix}")
 
     async def _reset(self, task: Task, seed: int, group: str) -> Start:
         await self.close()
@@ -302,35 +297,33 @@ class Episode:
             InputError: The action is neither a text nor a message.
             InUse: The episode is in the middle of another step or reset.
         """
-        self._take()
+        if not self._in_use.acquire(blocking=False):
+            raise _busy()
         try:
-            return await self._step(action)
+            if self.task is None or self.ended is not None:
+                raise EpisodeOver("this episode is over; call reset() to begin another")
+            text, parsed = read_action(self.domain.grammar, action)
+            self.turn += 1
+            # The calls stand in the transitions; text beside them is needed for the transcript of a grammar with call ids.
+            beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
+            self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}))
+            before = len(self._messages) + 1  # the policy's own message comes first
+            info: JsonObject = {"turn": self.turn}
+            try:
+                ended = await self._act(text, parsed, info)
+                if ended is None and self.domain.limits_in_a_row:
+                    ended = self.domain.end_in_a_row(*self._in_a_row.count(text, self.ledger.events))
+                new = tuple(self._messages[before:])
+                truncated = ended is None and self.turn >= self.max_turns
+                if ended is None and not truncated:
+                    return Step(_join(new), 0.0, False, False, new, None, info)
+                step = await self._finish(TURN_LIMIT if ended is None else ended, truncated, new, info)
+            except BaseException as error:
+                step = self._broken(error, self._messages[before:], info)
+            await self.close()
+            return step
         finally:
             self._in_use.release()
-
-    async def _step(self, action: PolicyAction) -> Step:
-        if self.task is None or self.ended is not None:
-            raise EpisodeOver("this episode is over; call reset() to begin another")
-        text, parsed = read_action(self.domain.grammar, action)
-        self.turn += 1
-        # The calls stand in the transitions; text beside them is needed for the transcript of a grammar with call ids.
-        beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
-        self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}))
-        before = len(self._messages) + 1  # the policy's own message comes first
-        info: JsonObject = {"turn": self.turn}
-        try:
-            ended = await self._act(text, parsed, info)
-            if ended is None and self.domain.limits_in_a_row:
-                ended = self.domain.end_in_a_row(*self._in_a_row.count(text, self.ledger.events))
-            new = tuple(self._messages[before:])
-            truncated = ended is None and self.turn >= self.max_turns
-            if ended is None and not truncated:
-                return Step(_join(new), 0.0, False, False, new, None, info)
-            step = await self._finish(TURN_LIMIT if ended is None else ended, truncated, new, info)
-        except BaseException as error:
-            step = self._broken(error, self._messages[before:], info)
-        await self.close()
-        return step
 
     async def cut(self, reason: str = TOKEN_LIMIT) -> Step:
         """Truncate the episode here, as the turn limit does; the reward judges the current state and transcript.
@@ -544,6 +537,12 @@ def calls_message(parsed: Calls, turn: int) -> FrozenDict:
         for number, call in enumerate(parsed.calls)
     ]
     return FrozenDict(call_message(*calls, content=parsed.text, as_text=True))
+
+
+def _busy() -> InUse:
+    """The error of a second step or reset at the same time, whose events would get between those of the first."""
+    fix = "give every thread, or task of an event loop, an environment of its own"
+    return InUse(f"this environment is in the middle of another step or reset: {fix}")
 
 
 def _join(messages: Sequence[Message]) -> str:
