@@ -304,7 +304,7 @@ class Episode:
                 raise EpisodeOver("this episode is over; call reset() to begin another")
             text, parsed = read_action(self.domain.grammar, action)
             self.turn += 1
-            # The calls stand in the transitions; text beside them is needed for the transcript of a grammar with call ids.
+            # The calls stand in the transitions; text beside them is for the transcript of a grammar with call ids.
             beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
             self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}))
             before = len(self._messages) + 1  # the policy's own message comes first
