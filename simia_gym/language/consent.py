@@ -57,7 +57,8 @@ _NOTHING_YET = re.compile(
     | \b(?:i|we)\ (?:never|did\ not|didn't)\ (?:ask\w*\ for|agree\w*\ to)\ (?:it|that|this)\b
     | \bnot\ yet\b | \bnever\ ?mind\b | \bchanged\ my\ mind\b
     | \b(?:actually|wait|sorry|hmm),?\ (?:no|nope)\b
-    | \bbefore\ (?:you|we|i)\ (?:do|proceed|go|confirm|continue)\b
+    | \bbefore\ (?:you|we|i)\ (?:can\ )?(?:do|proceed|go|confirm|continue|agree|approve|accept|say\ yes)\b
+    | \bwhat\ (?:exactly\ )?i(?:'m|\ am)?\ (?:agree|agreeing|confirm|confirming)\b
     """,
     re.VERBOSE,
 )
