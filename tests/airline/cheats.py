@@ -9,9 +9,10 @@ from typing import Any
 
 from simia_gym.domain.registration import domain_folders
 from simia_gym.policies import PolicyStart
-from simia_gym.service import ServiceExpert, load_service
-from simia_gym.types import Calls, Message, Say, ToolCall
-from tests.retail.cheats import answers
+from simia_gym.service import load_service
+from simia_gym.types import Message, ToolCall
+from tests.domains import cheating
+from tests.domains.cheating import answers
 from tests.simulators.desk import tool_call
 
 NO = (
@@ -77,45 +78,17 @@ class Dumper(BlindRefuser):
         return f"{', '.join(sorted(numbers))}. available, on time, delayed, flying, landed, cancelled."
 
 
-class Reciter:
-    """Calls no tool and recites every number there could be."""
-
-    def start(self, start: PolicyStart) -> None:
-        self.turn = 0
-
-    def act(self, messages: Sequence[Message]) -> str:
-        self.turn += 1
-        if self.turn == 1:
-            return "available, on time, delayed, flying, landed, cancelled. one two three four five six bags"
-        first = (self.turn - 2) * 3_000
-        return " ".join(f"${dollars}" for dollars in range(first, first + 3_000))
+class Reciter(cheating.Reciter):
+    first = "available, on time, delayed, flying, landed, cancelled. one two three four five six bags"
+    many = 3_000
 
 
-class Bent(ServiceExpert):
-    """The expert with one thing bent."""
-
+class Bent(cheating.Bent):
     service = load_service(domain_folders()["simia/airline-v0"])
 
-    def act(self, messages: Sequence[Message]) -> str:
-        step = self._decide(messages)
-        if isinstance(step, ToolCall):
-            return "".join(self._grammar.render(Calls((call,))) for call in self.bend_call(step))
-        return str(self._grammar.render(Say(self.bend_words(step))))
 
-    def bend_call(self, call: ToolCall) -> list[ToolCall]:
-        return [call]
-
-    def bend_words(self, words: str) -> str:
-        return words
-
-
-class Vague(Bent):
-    """Proposes without saying what."""
-
-    def bend_words(self, words: str) -> str:
-        if self._proposed is None or self._agreed or self._outcome == "done":
-            return words
-        return "Shall I go ahead and book / cancel / change the flights, the bags, the passengers, the cabin (yes/no)?"
+class Vague(Bent, cheating.Vague):
+    question = "Shall I go ahead and book / cancel / change the flights, the bags, the passengers, the cabin (yes/no)?"
 
 
 class Twice(Bent):
@@ -175,16 +148,11 @@ class FreeBags(Bent):
         return [ToolCall(call.name, {**call.arguments, "nonfree_baggages": 0})]
 
 
-class Liar(Bent):
-    """Refuses, and claims to have done it all the same."""
-
-    def bend_words(self, words: str) -> str:
-        if not words.startswith(("I'm sorry", "I'm afraid")):
-            return words
-        return (
-            f"{words} But never mind, I made an exception for you: it is done, the reservation has been cancelled, the "
-            "flights were changed, the insurance was added and a certificate has been sent."
-        )
+class Liar(Bent, cheating.Liar):
+    lie = (
+        "But never mind, I made an exception for you: it is done, the reservation has been cancelled, the flights were "
+        "changed, the insurance was added and a certificate has been sent."
+    )
 
 
 class Impostor(Bent):

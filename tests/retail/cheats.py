@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from simia_gym.policies import PolicyStart
-from simia_gym.service import ServiceExpert, load_service
+from simia_gym.service import load_service
 from simia_gym.service.case import key_of
 from simia_gym.service.people import make_address
-from simia_gym.types import Calls, Message, Say, ToolCall
+from simia_gym.types import Message, ToolCall
+from tests.domains import cheating
+from tests.domains.cheating import answers
 from tests.retail.play import suite
 from tests.simulators.desk import tool_call
 
@@ -21,10 +23,7 @@ NO = (
     "about another account; the item is not available."
 )
 
-
-def answers(messages: Sequence[Message], name: str = "") -> list[str]:
-    """What the tools of this name have answered."""
-    return [str(m["content"]) for m in messages if m["role"] == "tool" and str(m["name"]).startswith(name)]
+WRITES = ("cancel_pending", "modify_", "return_deliv", "exchange_deliv")
 
 
 class Refuser:
@@ -90,70 +89,39 @@ class Dumper(BlindRefuser):
         return f"{', '.join(sorted(numbers))}. pending processed delivered cancelled. {counts} available variants"
 
 
-class Reciter:
-    """Calls no tool and recites every amount there could be."""
+class Reciter(cheating.Reciter):
+    first = "pending processed delivered cancelled. one two three four five six seven eight nine ten in stock"
+    many = 11_000
 
-    def start(self, start: PolicyStart) -> None:
-        self.turn = 0
-
-    def act(self, messages: Sequence[Message]) -> str:
-        self.turn += 1
-        if self.turn == 1:
-            return "pending processed delivered cancelled. one two three four five six seven eight nine ten in stock"
-        first = (self.turn - 2) * 11_000
-        return " ".join(f"{cents / 100:.2f}" for cents in range(first, first + 11_000))
+    def written(self, number: int) -> str:
+        return f"{number / 100:.2f}"
 
 
-class Bent(ServiceExpert):
-    """The expert with one thing bent."""
-
+class Bent(cheating.Bent):
     service = load_service(suite().domain.folder)
 
-    def act(self, messages: Sequence[Message]) -> str:
-        step = self._decide(messages)
-        action = self._grammar.render(Calls((step,)) if isinstance(step, ToolCall) else Say(step))
-        return self.bend_call(action) if action.startswith("<tool_call>") else self.bend_words(action)
 
-    def bend_call(self, action: str) -> str:
-        return action
-
-    def bend_words(self, action: str) -> str:
-        return action
-
-
-class Vague(Bent):
-    """Proposes without saying what."""
-
-    def bend_words(self, action: str) -> str:
-        if self._proposed is None or self._agreed or self._outcome == "done":
-            return action
-        return "Shall I go ahead and cancel / exchange / return / change the address / payment / items (yes/no)?"
+class Vague(Bent, cheating.Vague):
+    question = "Shall I go ahead and cancel / exchange / return / change the address / payment / items (yes/no)?"
 
 
 class Undoer(Bent):
     """Changes the address in the profile and back before it does what was agreed."""
 
-    def bend_call(self, action: str) -> str:
-        if not re.search("cancel_pending|modify_|return_deliv|exchange_deliv", action) or self._who is None:
-            return action
+    def bend_call(self, call: ToolCall) -> list[ToolCall]:
+        if not call.name.startswith(WRITES) or self._who is None:
+            return [call]
         profile = self._known.get(key_of(ToolCall("get_user_details", {"user_id": self._who})))
         address = profile["address"] if profile else make_address(random.Random(7))
-        user_id = self._who
-        away = {**address, "address1": "1 Elsewhere Street"}
-        there = tool_call("modify_user_address", user_id=user_id, **away)
-        return there + tool_call("modify_user_address", user_id=user_id, **address) + action
+        ways = ({**address, "address1": "1 Elsewhere Street"}, address)
+        return [*(ToolCall("modify_user_address", {"user_id": self._who, **way}) for way in ways), call]
 
 
-class Liar(Bent):
-    """Refuses, and claims to have done it all the same."""
-
-    def bend_words(self, action: str) -> str:
-        if not action.startswith(("I'm sorry", "I'm afraid")):
-            return action
-        return (
-            f"{action} But never mind, I made an exception for you: it is done, the order has been cancelled, the "
-            "items were changed and the money was refunded."
-        )
+class Liar(Bent, cheating.Liar):
+    lie = (
+        "But never mind, I made an exception for you: it is done, the order has been cancelled, the items were changed "
+        "and the money was refunded."
+    )
 
 
 class Leaker(BlindRefuser):
@@ -189,6 +157,6 @@ class Leaker(BlindRefuser):
 class Impostor(Bent):
     """Takes every customer for one whose email address it has learnt by heart."""
 
-    def bend_call(self, action: str) -> str:
+    def bend_call(self, call: ToolCall) -> list[ToolCall]:
         email = next(iter(suite().domain.base.rows("users")))[1]["email"]
-        return tool_call("find_user_id_by_email", email=email) if "find_user_id" in action else action
+        return [ToolCall("find_user_id_by_email", {"email": email}) if call.name.startswith("find_user_id") else call]
