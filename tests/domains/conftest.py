@@ -10,7 +10,7 @@ import pytest
 
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 
-from .table import ALLOWED, FIXTURES, OTHER_WORDS, WORLDS
+from .table import ALLOWED, FIXTURES, WORLDS
 
 FOLDERS = tuple(world.folder for world in WORLDS)
 
@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     wanted = {
         "world": WORLDS,
         "talking": [world for world in WORLDS if world.config.user],
-        "serving": [world for world in WORLDS if (OTHER_WORDS / f"{world.folder.name}.yaml").exists()],
+        "serving": [world for world in WORLDS if world.config.service],
         "generating": [world for world in WORLDS if world.config.generator],
         "bare": [world for world in WORLDS if world.own.bare],
         "registered": [world for world in WORLDS if not world.settings],
