@@ -12,7 +12,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import has
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
-from simia_gym.rewards.programs.speech import heard_at
+from simia_gym.rewards.programs.speech import heard_at, value_in
 from simia_gym.types import JsonObject
 
 
@@ -81,7 +81,12 @@ def heard(finished: FinishedEpisode, args: HeardArgs) -> Finding:
 
 
 class NoReversalArgs(Args):
-    """Arguments of `no_reversal`: none."""
+    """Arguments of `no_reversal`."""
+
+    kinds: dict[str, str] = Field(
+        default_factory=dict,
+        description="Kind of value to a regular expression of what it looks like; a scripted user's question names it.",
+    )
 
 
 def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
@@ -103,8 +108,7 @@ def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
                 return Finding.of(False, reason, (quote_call(finished, call),))
         elif event.get("speaker") == "user":
             acts, said = meta.get("acts") or (), event.get("say") or ""
-            told = requests.get(present, {}).get("told") or ()
-            if present in refused and told and all(_says(said, texts) for texts in told):
+            if present in refused and _answers(said, requests.get(present, {}), args.kinds):
                 reason = f"in turn {event['turn']} the agent answers what it had refused in turn {refused[present]}"
                 return Finding.of(False, reason, (quote_text(index, said),))
             if "change" in acts:
@@ -131,5 +135,10 @@ def _fits(call: CallMade, request: JsonObject) -> bool:
     return any(call.name == item["tool"] and has(call.arguments, item.get("arguments", {})) for item in done)
 
 
-def _says(text: str, texts: Iterable[str] | str) -> bool:
-    return any(wanted(one).stands_in(read(text)) for one in ([texts] if isinstance(texts, str) else texts))
+def _answers(text: str, request: JsonObject, kinds: Mapping[str, str]) -> bool:
+    """Whether a message gives the answer to a question: asserts it, or has its words beside what it refuses."""
+    kind, said = kinds.get(request.get("answer", "")), read(text).standing
+    if kind is not None:
+        said = read(value_in(read(text), kind, request.get("about", "")) or "")
+    groups = request.get("told") or ()
+    return bool(groups) and all(any(wanted(one).stands_in(said) for one in several) for several in groups)

@@ -105,12 +105,15 @@ def _answers(finished: FinishedEpisode, args: SaysArgs) -> dict[int, str]:
     found: dict[int, str] = {}
     for told in finished.agent_turns:
         request = request_before(finished, told.event) if args.during else None
-        reading = read(told.text)
-        value = None if reading.foreign else reading.asserted(args.kind, args.about).one
-        value = value if request in (None, args.during) else None
+        value = value_in(read(told.text), args.kind, args.about) if request in (None, args.during) else None
         if value is not None:
             found = {told.event: value} if request else {**found, told.event: value}
     return found
+
+
+def value_in(reading: Reading, kind: str, about: str) -> str | None:
+    """The one value of a kind that a message in English asserts for certain."""
+    return None if reading.foreign else reading.asserted(kind, about).one
 
 
 class NotSaysArgs(Args):

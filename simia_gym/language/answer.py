@@ -10,8 +10,8 @@ from simia_gym.language.text import Sentence
 
 _CLAUSE = re.compile(r"; |,? (?:but|while|whereas|although|because)\b|, (?:and|so|of which|of those|which|yet)\b")
 _NOT_SAID = re.compile(
-    r"\b(?:can|could|may(?! \d)|might|will|would|should|if|once|when|whenever|until|unless|not|never|neither|nor|cannot"
-    r"|without|instead of|rather than|than|over|under|above|below|\w+n't)(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
+    r"\b(?:can|could|may(?! \d)|might|will|would|should|if|whether|once|when|whenever|until|unless|not|never|neither"
+    r"|nor|cannot|without|instead of|rather than|than|over|under|above|below|\w+n't)(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
 )
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"

@@ -81,6 +81,7 @@ def test_own_data(given: JsonObject, calls: tuple[tuple[str, JsonObject, str], .
 REQUESTS: list[JsonObject] = [
     {"id": "first", "done": [{"tool": "cancel_pending_order"}], "told": [["42"]]},
     {"id": "next", "done": [{"tool": "cancel_other"}]},
+    {"id": "stock", "told": [["1", "one"]], "answer": "count"},
 ]
 CANCEL: tuple[str, JsonObject, str] = ("cancel_pending_order", {"order_id": "#W1"}, "{}")
 
@@ -94,6 +95,10 @@ CANCEL: tuple[str, JsonObject, str] = ("cancel_pending_order", {"order_id": "#W1
         ([("I can't.", "insist", "first"), ("Shall I?", "change", "first"), CANCEL], True),
         ([("I can't.", "insist", "first"), ("It is 42.", "inform", "first")], False),
         ([("It is 42.", "inform", "first"), ("I can't.", "insist", "first")], True),
+        ([("I can't.", "insist", "first"), ("I can't tell you 42.", "insist", "first")], True),
+        ([("I can't.", "insist", "stock"), ("It is not one of yours.", "insist", "stock")], True),
+        ([("I can't.", "insist", "stock"), ("I can't say whether it is one.", "insist", "stock")], True),
+        ([("I can't.", "insist", "stock"), ("I can't, but there is one left.", "insist", "stock")], False),
         ([("I can't.", "accept_refusal", "next"), ("Shall I?", "confirm", "next"), CANCEL], False),
         ([("I can't.", "accept_refusal", "next"), ("Shall I?", "confirm", "next"), ("cancel_other", {}, "{}")], True),
         ([("I can't.", None, None), ("Shall I?", None, None), CANCEL], True),
@@ -101,7 +106,8 @@ CANCEL: tuple[str, JsonObject, str] = ("cancel_pending_order", {"order_id": "#W1
 )
 def test_no_reversal(steps: list[tuple[str, Any, Any]], holds: bool) -> None:
     story = Story(BASE, opening=None)
-    story.ledger.append("message", turn=0, speaker="user", text="Hi.", ops=[], meta={"acts": [], "request": "first"})
+    first = steps[0][2] if steps[0][2] == "stock" else "first"
+    story.ledger.append("message", turn=0, speaker="user", text="Hi.", ops=[], meta={"acts": [], "request": first})
     for name, arguments, rest in steps:
         if isinstance(arguments, dict):
             story.call(name, observation=rest, **arguments)
@@ -109,7 +115,7 @@ def test_no_reversal(steps: list[tuple[str, Any, Any]], holds: bool) -> None:
             story.say(name, "Well.", None if arguments is None else [arguments], request=rest)
     finished = story.finished()
     finished = replace(finished, tools=TOOLS, task=replace(finished.task, user={"requests": REQUESTS}))
-    finding = no_reversal(finished, NoReversalArgs())
+    finding = no_reversal(finished, NoReversalArgs(kinds={"count": r"\b(?:one|two|\d+)\b"}))
     assert finding.met is holds
     assert holds or finding.evidence
 

@@ -1,0 +1,53 @@
+"""A question that was refused may be refused again, in whatever words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from simia_gym.service import ServiceExpert
+from simia_gym.types import Task, Verdict
+
+from .cheating import Bent
+from .table import World
+from .test_policies import verdicts
+
+
+class Repeating(Bent):
+    """Says something more beside every refusal but the first."""
+
+    more: ClassVar[str]
+
+    def _begin(self, first: str) -> None:
+        super()._begin(first)
+        self._refusals = 0
+
+    def bend_words(self, words: str) -> str:
+        self._refusals += self._outcome == "refused"
+        return f"{words} {self.more}" if self._outcome == "refused" and self._refusals > 1 else words
+
+
+def played(serving: World, more: str) -> Iterator[Verdict]:
+    """What it gets for questions that must be refused twice; ``{answer}`` in its words is what the customer wants."""
+    expert = serving.suite(simulator="world").load_policy("expert")
+    assert issubclass(expert, ServiceExpert)
+    for task in serving.tasks(600):
+        words = answers(task)
+        if words:
+            filled = more.format(answer=words[0])
+            bent = type("Repeating", (Repeating,), {"service": expert.service, "more": filled})
+            yield verdicts(serving, bent, [task])[0][1]
+
+
+def answers(task: Task) -> list[str]:
+    """The words of the answer, if the task's customer asks once more for an answer that must be refused."""
+    asked = (task.user or {})["requests"]
+    forbidden = task.kind.startswith("refuse") and len(asked) == 1 and asked[0]["insist"]
+    return [text for texts in asked[0]["told"] for text in texts] if forbidden and asked[0].get("told") else []
+
+
+def test_words_of_the_answer_in_a_repeated_refusal_are_no_answer(serving: World) -> None:
+    found = list(played(serving, "I cannot tell you whether the answer is {answer} or not."))
+    assert len(found) >= 3
+    fired = [one for verdict in found for one in verdict.criteria if one.id == "no_reversal" and not one.passed]
+    assert fired == []
