@@ -1,9 +1,12 @@
 """Whether what the customers of a service say tells if their wish is allowed, before the rules were looked at.
 
 Three agents that know nothing play generated tasks: one refuses everything, one only asks to wait, one asks for every
-detail, proposes what the customer wants, and backs out of it. From the customer's words a logistic regression tells
-the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares only tasks with the same wish; 0.5 in
-the interval means that the words give nothing away. Names, ids and the other wishes are masked.
+detail, proposes what the customer wants, and backs out of it. From what the customer says and does, and in which of his messages, a
+logistic regression tells the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares only tasks
+with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes are masked.
+
+A fourth agent makes use of a leak: it refuses everything once, and goes on only if the objection could be anybody's. It
+should solve no more than the agent without this trick, which grants everything.
 
     python benchmarks/verdict_leak.py [--domain FOLDER | --env simia/retail-v0] [--tasks 8000] [--apart KIND ...]
                                       [--facts SLOT ...] [--out FILE]
@@ -36,13 +39,17 @@ from simia_gym.policies import NullPolicy, Policy, RefuserPolicy
 from simia_gym.rollout.play import play
 from simia_gym.service import Pushover, Service, ServiceExpert
 from simia_gym.types import Task, ToolCall
+from simia_gym.users.scripted import INSIST
 
 Numbers = NDArray[np.float64]
 _FOLDS = 5
 _RARE = 20
 """A word that fewer tasks have is no feature."""
-_WORDS = 300
+_WORDS = 400
+_STEP = 5
+"""Lengths of messages are told apart in steps of so many words."""
 _PENALTY = 10.0
+_CLOSE_ENOUGH = 1e-4
 _RESAMPLES = 500
 
 
@@ -64,9 +71,31 @@ class Undecided(Pushover):
         return step
 
 
+class Tester(Pushover):
+    """Refuses everything once, and goes on if the objection could be anybody's."""
+
+    _tested: str | None = None
+
+    def _begin(self, first: str) -> None:
+        super()._begin(first)
+        self._tested = None
+
+    def _hear(self, text: str) -> None:
+        if self._outcome != "refused" or text in INSIST or self._listener.wish(text) is not None:
+            super()._hear(text)
+
+    def _next(self) -> str | ToolCall:
+        step = super()._next()
+        wish = self._wish
+        if wish != self._tested and isinstance(step, str) and (self._closed or self._proposed is not None):
+            self._tested, self._proposed, self._closed, self._outcome = wish, None, True, "refused"
+            return "I'm sorry, but I cannot do that."
+        return step
+
+
 @dataclass(frozen=True)
 class Talk:
-    """What a customer said: the wish, whether the rules forbid it, the task's kind, and the words."""
+    """What a customer said and when: the wish, whether the rules forbid it, the task's kind, and the marks."""
 
     wish: str
     forbidden: bool
@@ -113,11 +142,13 @@ def _talk(service: Service, task: Task, events: Sequence[Any], facts: Collection
     first = requests[0]["id"]
     said: list[str] = []
     words: Counter[str] = Counter()
-    for event in events:
+    for number, event in enumerate(events):
         meta = event.get("meta") or {}
         text = _masked(service, task, event.get("observation") or event.get("text") or "", facts)
         said += ["<turn>", *re.findall(r"<[\w ]+>|\w+", text)]
         words.update(f"act {act}" for act in meta.get("acts", ()))
+        words.update(f"{act} in message {number}" for act in meta.get("acts", ()))
+        words[f"{len(text.split()) // _STEP * _STEP} words in message {number}"] += 1
         if meta.get("request", first) not in (first, f"{first}_otherwise"):
             break  # from here on the customer talks of another wish
     words.update([*said, *map(" ".join, pairwise(said))])
@@ -174,7 +205,10 @@ def _fitted(features: Numbers, labels: Numbers) -> Numbers:
         likely = 1 / (1 + np.exp(-features @ weights))
         slope = features.T @ (likely - labels) + _PENALTY * weights
         bend = (features.T * (likely * (1 - likely))) @ features + _PENALTY * np.eye(len(weights))
-        weights -= np.linalg.solve(bend, slope)
+        step = np.linalg.solve(bend, slope)
+        weights -= step
+        if abs(step).max() < _CLOSE_ENOUGH:
+            break
     return weights
 
 
@@ -190,6 +224,26 @@ def _within(group: NDArray[Any], labels: Numbers, scores: Numbers, chosen: NDArr
     return won / pairs if pairs else 0.5
 
 
+def solved(suite: Suite, make: Callable[[], Policy], tasks: Sequence[Task]) -> list[bool]:
+    """Which tasks an agent solves."""
+
+    async def run() -> list[bool]:
+        found = []
+        for seed, task in enumerate(tasks):
+            episode = suite.episode()
+            await play(episode, task, seed=seed, policy=make(), env=suite.config.env)
+            found.append(episode.verdict is not None and episode.verdict.success)
+        return found
+
+    return asyncio.run(run())
+
+
+def trick(suite: Suite, service: Service, tasks: Sequence[Task]) -> dict[str, int]:
+    """How many tasks the agent solves that refuses once and listens, and the one that grants everything."""
+    both = {"refuses once and listens": Tester, "grants everything": Pushover}
+    return {name: sum(solved(suite, type(name, (of,), {"service": service}), tasks)) for name, of in both.items()}
+
+
 def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: Collection[str] = ()) -> dict[str, Any]:
     """The figures of every agent, with all kinds, and without those apart."""
     suite = load_suite(config)
@@ -203,7 +257,9 @@ def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: C
         found[name] = auc(talks)
         if apart:
             found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])
-    return {"domain": suite.domain.name, "apart": sorted(apart), "facts": sorted(facts), "agents": found}
+    few = tasks[: count // 4]
+    tricks = {**trick(suite, service, few), "tasks": len(few)}
+    return {"domain": suite.domain.name, "trick": tricks, "apart": sorted(apart), "facts": sorted(facts), "agents": found}
 
 
 def main() -> None:

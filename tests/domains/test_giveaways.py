@@ -1,0 +1,39 @@
+"""What customers of a service say, and when, does not tell what the rules allow."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from benchmarks.verdict_leak import agents, auc, listen, service_of, trick
+from simia_gym.types import Task
+
+from .table import World
+
+
+@cache
+def tasks(serving: World, count: int) -> list[Task]:
+    made = serving.domain.generator
+    assert made is not None
+    return [made("train", index) for index in range(count)]
+
+
+@pytest.mark.parametrize("agent", ["refuses", "delays", "proposes and backs out"])
+def test_what_customers_say_and_when_is_independent_of_the_rules(serving: World, agent: str) -> None:
+    suite = serving.suite(simulator="world")
+    service = service_of(suite)
+    talks = listen(suite, service, agents(service)[agent], tasks(serving, 600), service.slots)
+    assert sum(talk.forbidden for talk in talks) > 120
+    if agent == "proposes and backs out":  # its lookup tells it who cannot be found
+        talks = [talk for talk in talks if talk.kind != service.declared.stranger_kind]
+    found = auc(talks)
+    low, high = found["interval"]
+    assert found["auc"] - 0.5 <= 3 * (high - low) / (2 * 1.96), found
+
+
+def test_to_refuse_once_and_listen_is_worth_nothing(serving: World) -> None:
+    suite = serving.suite(simulator="world")
+    solved = trick(suite, service_of(suite), tasks(serving, 600)[:250])
+    assert solved["grants everything"] > 100
+    assert solved["refuses once and listens"] <= 0.05 * 250
