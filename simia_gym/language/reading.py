@@ -18,7 +18,7 @@ from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.promise import Promise, promises_in
 from simia_gym.language.refusal import withdraws
-from simia_gym.language.text import Sentence, sentences
+from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
 
@@ -53,6 +53,11 @@ class Reading:
     def words(self) -> str:
         """The whole message in normalised form, without markup and list markers."""
         return " ".join(sentence.plain for sentence in self.sentences)
+
+    @cached_property
+    def spaced(self) -> str:
+        """The whole message in normalised form, with spaces in the place of the hyphens at words."""
+        return spaced(self.words)
 
     @cached_property
     def numbers(self) -> frozenset[tuple[Decimal, bool]]:

@@ -23,6 +23,7 @@ _TYPED = str.maketrans(
 )  # fmt: skip
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
 _FENCE_OR_RULE = re.compile(r"\s*(?:```[a-zA-Z]*|[-=_|:\s]{3,})\s*$")
 _MARK = re.compile(r"\s*(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
 _BULLET = re.compile(r"(?:[-+*•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+(?=\S)")
@@ -53,6 +54,11 @@ def normal(text: str) -> str:
     invisible characters; gives letters that look like Latin ones their looks.
     """
     return _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
+
+
+def spaced(plain: str) -> str:
+    """A normalised text with spaces in the place of the hyphens at words: "t-shirt" becomes "t shirt"."""
+    return _HYPHEN.sub(" ", plain) if "-" in plain else plain
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
