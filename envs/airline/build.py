@@ -41,8 +41,8 @@ ROUTES = [
 """The routes of the timetable; those of tasks are others."""
 DAY = 24 * 60 * 60
 """In seconds; a few reservations were made within the last one."""
-PAST, FUTURE = 6, 13
-"""For how many days before and after today the timetable holds departures."""
+PAST, FUTURE = 6, 7
+"""For how many days before and after today the timetable holds departures; flights of tasks depart later."""
 STATE_FILE = Path(__file__).with_name("state.json")
 TOOLS_FILE = Path(__file__).with_name("tools.json")
 
@@ -53,13 +53,13 @@ TASKS: dict[Split, tuple[str, ...]] = {
         "refuse_compensation_regular", "book", "refuse_book_six", "book_certificate", "refuse_book_certificates",
         "baggage", "refuse_baggage_fewer", "passengers", "refuse_passengers_more", "lookup_bags",
         "refuse_other_customer", "lookup_price", "refuse_flown", "lookup_status", "refuse_compensation_delay",
-        "compensation_delay", "refuse_insurance", "book_cheapest", "refuse_gift_card_short", "combined_two",
+        "cancelled_for_delay", "refuse_insurance", "book_cheapest", "refuse_gift_card_short", "combined_two",
         "refuse_certificate", "combined_three", "refuse_split_cabin", "withheld", "refuse_change_route",
         "changed_date", "refuse_stranger", "changed_withdraw", "transfer", "refuse_then_other", "refuse_lookup_other",
     ),
     "test": (
         "cancel_flight_cancelled", "refuse_cancel_uninsured", "change_flights", "refuse_cancel_untrue", "change_cabin",
-        "refuse_compensation_untrue", "compensation", "refuse_passengers_fewer", "book", "refuse_book_short",
+        "refuse_compensation_untrue", "changed_for_delay", "refuse_passengers_fewer", "book", "refuse_book_short",
         "book_certificate", "refuse_then_cabin", "baggage", "refuse_stranger", "passengers_name", "lookup_balance",
         "lookup_total", "combined_two", "withheld", "changed_cabin",
     ),

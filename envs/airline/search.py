@@ -6,7 +6,7 @@ The functions at the end give the part of the state that a search reads, and wri
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from datetime import date as Date
 from datetime import timedelta
 from typing import Any
@@ -18,6 +18,16 @@ Found = tuple[Row, Row]
 """A flight and its departure on a date."""
 
 
+_FLIGHT = {
+    "origin": "from",
+    "destination": "to",
+    "scheduled_departure_time_est": "departs",
+    "scheduled_arrival_time_est": "arrives",
+}
+_SOLD = {"available_seats": "seats", "prices": "prices"}
+"""Columns of ``flights`` and ``departures``, and their short names in a slice of a search with a stop."""
+
+
 def departure_key(flight_number: object, date: object) -> str:
     """The key of a row of ``departures``."""
     return f"{flight_number}@{date}"
@@ -27,6 +37,7 @@ def direct(db: Draft, origin: object, destination: object, date: object) -> Iter
     """The flights between two airports that can be booked on a date, in the order of the timetable."""
     if isinstance(origin, str) and isinstance(destination, str):
         yield from _bookable(db, db.find("flights", "route", _route, (origin, destination)), date)
+        yield from _packed(db, date, (origin, destination))
 
 
 def onestop(db: Draft, origin: object, destination: object, date: object, tau2: bool) -> Iterator[tuple[Found, Found]]:
@@ -37,7 +48,8 @@ def onestop(db: Draft, origin: object, destination: object, date: object, tau2: 
     """
     if not isinstance(origin, str):
         return
-    for first in _bookable(db, db.find("flights", "origin", _origin, origin), date):
+    numbers = db.find("flights", "origin", _origin, origin)
+    for first in (*_bookable(db, numbers, date), *_packed(db, date, (origin, None))):
         arrival = str(first[0]["scheduled_arrival_time_est"])
         time, _, later = arrival.partition("+")
         day = (_next_day_in_may(str(date)) if tau2 else _next_day(str(date))) if later else date
@@ -51,6 +63,15 @@ def _bookable(db: Draft, numbers: list[str], date: object) -> Iterator[Found]:
         departure = db.get("departures", departure_key(number, date))
         if departure is not None and departure["status"] == "available":
             yield db.row("flights", number), departure
+
+
+def _packed(db: Draft, date: object, ends: tuple[str, str | None]) -> Iterator[Found]:
+    """The same in a slice of a search with a stop, which has them in a table of its own; elsewhere there are none."""
+    for key, row in db.rows("connecting"):
+        number, _, day = key.partition("@")
+        if day == date and row["from"] == ends[0] and ends[1] in (None, row["to"]):
+            flight, sold = ({name: row[short] for name, short in names.items()} for names in (_FLIGHT, _SOLD))
+            yield {"flight_number": number, **flight}, {"date": day, "status": "available", **sold}
 
 
 def _route(_: str, flight: Row) -> Hashable:
@@ -108,32 +129,26 @@ def booked(state: State, call: ToolCall) -> str:
 
 def departures_of_direct(state: State, call: ToolCall) -> dict[str, Row]:
     """The departures of the flights between two airports on a date."""
-    return _departures(direct(state.draft(), *_asked(call)))
-
-
-def flights_of_onestop(state: State, call: ToolCall) -> dict[str, Row]:
-    """The flights of which connections consist, in the order of the timetable."""
-    flights = {str(flight["flight_number"]): flight for flight, _ in _connecting(state, call)}
-    table = state.table("flights")
-    return {key: flights[key] for key in sorted(flights, key=table.place)} if table else {}
-
-
-def departures_of_onestop(state: State, call: ToolCall) -> dict[str, Row]:
-    """The departures of which connections consist."""
-    return _departures(_connecting(state, call))
-
-
-def _connecting(state: State, call: ToolCall) -> list[Found]:
-    # Every connection of the benchmark's code is one of these.
-    return [found for pair in onestop(state.draft(), *_asked(call), tau2=False) for found in pair]
-
-
-def _departures(found: Iterable[Found]) -> dict[str, Row]:
     columns = ("date", "status", "available_seats", "prices")
     return {
         departure_key(flight["flight_number"], departure["date"]): {name: departure[name] for name in columns}
-        for flight, departure in found
+        for flight, departure in direct(state.draft(), *_asked(call))
     }
+
+
+def connecting(state: State, call: ToolCall) -> dict[str, Row]:
+    """The flights of which connections consist, with times, seats and prices, in the order of the timetable.
+
+    Every connection of the benchmark's code is one of these.
+    """
+    table, rows = state.table("flights"), {}
+    for pair in onestop(state.draft(), *_asked(call), tau2=False):
+        for flight, departure in pair:
+            row = {short: flight[name] for name, short in _FLIGHT.items()}
+            row |= {short: departure[name] for name, short in _SOLD.items()}
+            rows[departure_key(flight["flight_number"], departure["date"])] = row
+    numbers = {} if table is None else {key: table.place(key.partition("@")[0]) for key in rows}
+    return {key: rows[key] for key in sorted(rows, key=numbers.__getitem__)}
 
 
 def _asked(call: ToolCall) -> tuple[Any, Any, Any]:

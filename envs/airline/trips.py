@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from datetime import date
-from typing import Any
 
 from simia_gym.service import Case, No
 from simia_gym.types import JsonObject, Row
@@ -49,11 +48,17 @@ def trip(case: Case) -> Row:
     return trip_of(case, case.slot("reservation"))
 
 
-def statuses(case: Case) -> list[str]:
-    """The status of each flight of the reservation."""
+def first_trip(case: Case) -> Row:
+    """The reservation as it was when the conversation began."""
+    row: Row = case.read_first("get_reservation_details", reservation_id=case.slot("reservation")) or _NO_TRIP
+    return row
+
+
+def statuses(case: Case, row: Row) -> list[str]:
+    """The status of each flight of a reservation."""
     return [
         str(case.read("get_flight_status", flight_number=leg["flight_number"], date=leg["date"]))
-        for leg in trip(case)["flights"]
+        for leg in row["flights"]
     ]
 
 
@@ -93,7 +98,7 @@ def still_booked(case: Case) -> No | None:
 
 def not_flown(case: Case) -> No | None:
     """Once a flight of a reservation has taken off, a colleague has to see to it."""
-    return No(handover=True) if any(status in FLOWN for status in statuses(case)) else None
+    return No(handover=True) if any(status in FLOWN for status in statuses(case, trip(case))) else None
 
 
 def own_method(case: Case) -> No | None:
@@ -134,8 +139,3 @@ def account(case: Case, key: str) -> str:
 def dollars(amount: float) -> str:
     """An amount as it is written: whole dollars without cents."""
     return f"${amount:.2f}".removesuffix(".00")
-
-
-def flights_of(row: Row) -> list[Any]:
-    """The flights of a reservation as the tools take them: number and date."""
-    return [{"flight_number": leg["flight_number"], "date": leg["date"]} for leg in row["flights"]]

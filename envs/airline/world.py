@@ -107,10 +107,7 @@ class AirlineWorld(Tau2World):
 
     @tool(
         effect="read",
-        reads=(
-            {"view": f"{SEARCH}:flights_of_onestop", "table": "flights"},
-            {"view": f"{SEARCH}:departures_of_onestop", "table": "departures"},
-        ),
+        reads=({"view": f"{SEARCH}:connecting", "table": "connecting"},),
     )
     def search_onestop_flight(self, db: Draft, origin: str, destination: str, date: str) -> list[list[JsonObject]]:
         """Search pairs of flights with one stop that can be booked, with times, seats left and prices by cabin.

@@ -66,18 +66,26 @@ class Case:
         reader: Where tool results come from.
         slots: What the customer wants, as far as it is known.
         find: Looks for a slot that is not known, given the case; a value that it finds is known from then on.
+        before: Where the results of tools come from as they were when the conversation began; as now if not given.
 
     Attributes:
         known: What the customer wants, as far as it is known.
+        wished: The slots of the wish that is decided.
         reads: The tool results that the present rule has looked at.
         used: The slots that the present rule has looked at.
     """
 
     def __init__(
-        self, who: str, reader: Reader, slots: dict[str, Any], find: Callable[[str, Case], Any] | None = None
+        self,
+        who: str,
+        reader: Reader,
+        slots: dict[str, Any],
+        find: Callable[[str, Case], Any] | None = None,
+        before: Reader | None = None,
     ) -> None:
-        self.who = who
+        self.who, self._before = who, before or reader
         self.reader, self.known, self._find = reader, slots, find
+        self.wished: tuple[str, ...] = ()
         self.reads: list[Read] = []
         self.used: dict[str, None] = {}
 
@@ -91,11 +99,26 @@ class Case:
         Raises:
             Need: It has not been called yet.
         """
-        result = self.reader(ToolCall(tool, arguments))
+        return self._seen(self.reader, tool, arguments)
+
+    def read_first(self, tool: str, **arguments: Any) -> Any:
+        """What `read` gave when the conversation began, before any wish of the customer was granted.
+
+        Raises:
+            Need: It has not been called yet.
+        """
+        return self._seen(self._before, tool, arguments)
+
+    def _seen(self, reader: Reader, tool: str, arguments: dict[str, Any]) -> Any:
+        result = reader(ToolCall(tool, arguments))
         seen = Read(tool, arguments)
         if seen not in self.reads:
             self.reads.append(seen)
         return result
+
+    def has(self, name: str) -> bool:
+        """Whether the wish has a slot, told or not yet; so one function can serve wishes with different slots."""
+        return name in self.wished or name in self.known
 
     def slot(self, name: str) -> Any:
         """What the customer wants.

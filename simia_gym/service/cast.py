@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from simia_gym.service.case import Case, Reader
 from simia_gym.state import make_pointer
 from simia_gym.types import JsonObject, Op
 
@@ -42,15 +43,17 @@ class Cast:
         seed: Random seed.
         base: Ids of the first draw; each split has a range of its own, so that ids of splits never meet.
         texts: Texts of the initial state.
+        reader: What answers reads after operations on the initial state.
 
     Attributes:
         rng: Source of chance.
         taken: Texts that no new id may equal.
     """
 
-    def __init__(self, seed: int, base: int, texts: Iterable[str] = ()) -> None:
+    def __init__(self, seed: int, base: int, texts: Iterable[str], reader: Callable[[tuple[Op, ...]], Reader]) -> None:
         self.rng = random.Random(seed)
         self.taken = set(texts)
+        self._reader = reader
         self._base, self._count = base, 0
         self._rows: dict[tuple[str, str], JsonObject] = {}
         self._picked: set[Any] = set()
@@ -79,6 +82,10 @@ class Cast:
         """First and last name of somebody new."""
         name: tuple[str, str] = self.fresh([(first, last) for first in FIRST_NAMES for last in LAST_NAMES])
         return name
+
+    def case(self, who: Member, slots: Mapping[str, Any]) -> Case:
+        """What a customer wants, with what the tools show of all that has been drawn so far."""
+        return Case(who.key, self._reader(self.setup()), dict(slots))
 
     def setup(self) -> tuple[Op, ...]:
         """The operations that add everything to the base state."""

@@ -90,7 +90,8 @@ class Judged:
         return "" if self._alone else f"_{self._number}"
 
     def _case(self, slots: Mapping[str, Any], state: State) -> Case:
-        return Case(self._who, self._service.reader(state), dict(slots))
+        reader = self._service.reader
+        return Case(self._who, reader(state), dict(slots), before=reader(self._initial))
 
     def _decide(self, name: str, slots: Mapping[str, Any], *, strict: bool = True) -> Verdict:
         return decide(self._service, self._service.declared.wishes[name], self._case(slots, self.state), strict=strict)

@@ -61,6 +61,7 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
     Raises:
         Need: Something has to be known first.
     """
+    case.wished = wish.slots
     for name in wish.rules if strict else ():
         case.begin_step()
         objection = service.function(name)(case)

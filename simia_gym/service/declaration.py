@@ -144,6 +144,9 @@ class WishDeclaration(StrictModel):
         "", description="Pattern of what names the answer, where others of its kind stand beside it."
     )
     criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
+    then: Lines = Field(
+        (), description="Wishes about the same rows, one of which half of the customers with a further wish have next."
+    )
     deeds: Lines = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
     draw: str = _function("cast, member", "Drawn", default=...)
     breaches: Mapping[str, BreachDeclaration] = Field(
@@ -192,6 +195,7 @@ class KindDeclaration(StrictModel):
 
     of: Lines = Field(default=(), description="The kinds whose wishes it has; all that are granted if not given.")
     further: int | None = Field(default=None, ge=0, description="How many further wishes the customer has.")
+    then: str | None = Field(default=None, description="The further wish, which is about the same rows as the first.")
     turn: Literal["change", "otherwise", "withdraw"] | None = Field(
         default=None, description="What becomes of the first wish."
     )

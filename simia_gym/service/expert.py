@@ -59,6 +59,7 @@ class ServiceExpert:
         self._read = 0
         self._called: ToolCall | None = None
         self._known: dict[str, Any] = {}
+        self._before: dict[str, Any] = {}
         self._who: str | None = None
         self._details: dict[str, Any] = {}
         self._ways = [0] * len(self.service.declared.identify)
@@ -106,6 +107,7 @@ class ServiceExpert:
                 self._who = content if way.who is None else str(call.arguments[way.who])
                 self._known[key_of(call)] = result
         elif self._proposed is not None and call == self._proposed.call:
+            self._before = {**self._known, **self._before}
             self._known.clear()
             self._outcome = "done" if result is not None or not self.strict else content.removeprefix("Error: ")
         else:
@@ -137,7 +139,9 @@ class ServiceExpert:
             slots = self.service.slots
             for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
                 self._slots.pop(name, None)
-        self._slots.update(self._listener.slots(names, text))
+        told = self._listener.slots(names, text)
+        asked = self._listener.asked  # the answer to a question tells new details, and changes none of the others
+        self._slots.update({name: told[name] for name in told if not asked or name == asked or name not in self._slots})
 
     def _corrects(self, text: str) -> bool:
         """Whether a text tells another value of a slot than the one that was proposed, as "do it with my gift card"."""
@@ -166,7 +170,7 @@ class ServiceExpert:
             return self._pick(wish.report).format(**words) if wish.report else self._say("done")
         if self._proposed is not None and self._agreed:
             return self._proposed.call
-        case = Case(self._who or "", self._reader, self._slots, self._listener.find)
+        case = Case(self._who or "", self._reader, self._slots, self._listener.find, self._first_reader)
         try:
             verdict = decide(self.service, wish, case, strict=self.strict)
         except Need as need:
@@ -190,6 +194,10 @@ class ServiceExpert:
         if key not in self._known:
             raise Need(call=call)
         return self._known[key]
+
+    def _first_reader(self, call: ToolCall) -> Any:
+        key = key_of(call)
+        return self._before[key] if key in self._before else self._reader(call)
 
     def _identify(self) -> str | ToolCall | None:
         """Find out who the customer is, one way after the other; refuse if none is left."""

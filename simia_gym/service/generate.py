@@ -61,7 +61,8 @@ class Scene:
     def fits(self, kind: KindDeclaration) -> bool:
         """Whether the customer does what a kind says."""
         turned = kind.turn in (None, self.wanted[0].turn)
-        return turned and kind.further in (None, len(self.wanted) - 1)
+        further = [wanted.name for wanted in self.wanted[1:]]
+        return turned and kind.further in (None, len(further)) and kind.then in (None, *further)
 
 
 class Generator:
@@ -199,8 +200,13 @@ class Generator:
             raise InputError(f"{what} (task {task_id})", where=self.service.where(*self._place(plan)), fix=fix)
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
         others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
-        if plan.poses or not count:
+        then = plan.kind.then
+        if count and wish.then and chance.random() < 0.5:
+            then = then or chance.choice(wish.then)
+        if plan.poses or not (count or then):
             return alone
+        if then:
+            return self._cast(plan, variant, changed, [then], same=True)
         for _ in others:
             several = self._cast(plan, variant, changed, chance.sample(others, count))
             first = objector(self.verdict(several, several.wanted[0], several.state))
@@ -244,14 +250,25 @@ class Generator:
                         return True
         return False
 
-    def _cast(self, plan: _Plan, variant: Variant | None, slots: Mapping[str, Any], further: Sequence[str]) -> Scene:
-        cast = Cast(plan.seed, plan.base, self._texts)
+    def _cast(
+        self,
+        plan: _Plan,
+        variant: Variant | None,
+        slots: Mapping[str, Any],
+        further: Sequence[str],
+        *,
+        same: bool = False,
+    ) -> Scene:
+        """Draw the customer and the wishes; further wishes may be about the same rows as the first."""
+        service = self.service
+        cast = Cast(plan.seed, plan.base, self._texts, lambda setup: service.reader(self.base.apply(setup)))
         member = self._member(cast, add=True)
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         if variant is not None:
             self._apply(cast, variant, wanted[0].drawn, member, self._place(plan))
-        wanted.extend(Wanted(name, self._draw(cast, name, member)) for name in further)
+        like = wanted[0] if same else None
+        wanted.extend(Wanted(name, self._draw(cast, name, member, like)) for name in further)
         for number, one in enumerate(wanted):
             turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
             one.withheld = plan.kind.withheld
@@ -300,21 +317,22 @@ class Generator:
         if not slots:
             return
         slot = rng.choice(slots)
-        reader = service.reader(self.base.apply(copy.deepcopy(cast.setup())))
         last = wanted.drawn.slots
         values: Iterable[Any]
         if service.slots[slot].choice or service.slots[slot].options:
-            options = service.options(slot, Case(member.key, reader, dict(last)))
+            options = service.options(slot, cast.case(member, last))
             values = ([one] for one in options) if service.slots[slot].many else options
         else:
             values = [self._draw(cast, wanted.name, member).slots[slot]]
-            reader = service.reader(self.base.apply(copy.deepcopy(cast.setup())))
         others = [one for one in values if one != last[slot]]
         if turn == "change":
-            rules = {objector(decide(service, wish, Case(member.key, reader, dict(last)))), None}
+            case = cast.case(member, last)
+            rules = {objector(decide(service, wish, case)), None}
             firsts = [{**last, slot: one} for one in others]
             firsts = [
-                one for one in firsts if objector(decide(service, wish, Case(member.key, reader, dict(one)))) in rules
+                one
+                for one in firsts
+                if objector(decide(service, wish, Case(case.who, case.reader, dict(one)))) in rules
             ]
             if firsts:
                 wanted.drawn.slots = rng.choice(firsts)
@@ -322,16 +340,19 @@ class Generator:
         elif others:
             wanted.turn, wanted.slot, wanted.other = turn, slot, rng.choice(others)
 
-    def verdict(self, scene: Scene, wanted: Wanted, state: State) -> Verdict:
-        """What the rules say of a wish as it was drawn, in a state."""
-        wish = self.service.declared.wishes[wanted.name]
-        return decide(self.service, wish, Case(scene.member.key, self.service.reader(state), dict(wanted.last)))
+    def verdict(self, scene: Scene, wanted: Wanted, state: State, *, strict: bool = True) -> Verdict:
+        """What the rules say of a wish as it was drawn, in a state; what grants it if they do not count."""
+        wish, reader = self.service.declared.wishes[wanted.name], self.service.reader(state)
+        return decide(self.service, wish, Case(scene.member.key, reader, dict(wanted.last)), strict=strict)
 
     def _apart(self, scene: Scene, task_id: str) -> bool:
-        """Whether granting one of two wishes changes nothing of what the rules say about the other."""
+        """Whether granting one of two wishes neither makes the other's call nor changes what the rules say of it."""
         for one, other in permutations(scene.wanted, 2):
             verdict = self.verdict(scene, one, scene.state)
             if isinstance(verdict, Grant):
+                granted = self.verdict(scene, other, scene.state, strict=False)
+                if isinstance(granted, Grant) and granted.call == verdict.call:
+                    return False
                 after = self.service.after(scene.state, verdict.call, task_id)
                 before = objector(self.verdict(scene, other, scene.state))
                 if objector(self.verdict(scene, other, after)) != before:
@@ -354,8 +375,15 @@ class Generator:
             cast.add(member.table, member.key, member.row)
         return member
 
-    def _draw(self, cast: Cast, name: str, member: Member) -> Drawn:
-        drawn: Drawn = self.service.function(self.service.declared.wishes[name].draw)(cast, member)
+    def _draw(self, cast: Cast, name: str, member: Member, like: Wanted | None = None) -> Drawn:
+        """Draw what a wish is about: the rows of another wish with its slots, if that is given, and new slots else."""
+        wish, drawn = self.service.declared.wishes[name], Drawn({})
+        if like is None or not like.drawn.slots.keys() >= {*wish.slots}:
+            drawn = self.service.function(wish.draw)(cast, member)
+        if like is not None:
+            others = {*self.service.declared.wishes[like.name].slots} - {*wish.slots}
+            drawn.slots.update({slot: value for slot, value in like.drawn.slots.items() if slot not in others})
+            drawn.rows.update(like.drawn.rows)
         return drawn
 
     def _apply(self, cast: Cast, variant: Variant, drawn: Drawn, member: Member, place: Sequence[str]) -> None:

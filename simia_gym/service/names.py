@@ -83,6 +83,9 @@ class _Names:
         yield from self._known("there is no tool", dict(enumerate(declared.leave_after)), self.tools, "leave_after")
         arguments = {name for spec in self.tools.values() for name in spec.parameters["properties"]}
         yield from self._known("no tool has an argument", _same(declared.owners), arguments, "owners")
+        for name, kind in declared.kinds.items():
+            then = {} if kind.then is None else {"then": kind.then}
+            yield from self._known("there is no wish", then, declared.wishes, "kinds", name)
         used = {name for wish in declared.wishes.values() for name in wish.rules}
         for name, rule in declared.rules.items():
             if name not in used:
@@ -125,6 +128,7 @@ class _Names:
         yield from self._known("the wish has no slot", dict(enumerate(wish.keeps)), wish.slots, *here, "keeps")
         yield from self._known("the wish has no slot", _same(wish.questions), wish.slots, *here, "questions")
         yield from self._known("there is no rule", dict(enumerate(wish.rules)), declared.rules, *here, "rules")
+        yield from self._known("there is no wish", dict(enumerate(wish.then)), declared.wishes, *here, "then")
         if wish.token is not None:
             yield from self._known("there is no token", {"token": wish.token}, declared.tokens, *here)
         if (wish.call is None) == (not wish.tell):

@@ -29,6 +29,21 @@ ASKS: dict[tuple[str, ...], tuple[str, ...]] = {
         "When would you like to travel instead?",
         "Please tell me your preferred date.",
     ),
+    ("trip_type",): (
+        "Is this a one-way or a round trip?",
+        "Will you need a return flight as well?",
+        "What type of trip would you like?",
+    ),
+    ("stops",): (
+        "Would you prefer a direct flight or a connection?",
+        "Is a layover okay for you?",
+        "Do you want to fly nonstop?",
+    ),
+    ("part",): (
+        "Do you want to change the outbound or the return flight?",
+        "Which leg of the trip would you like to change?",
+        "Should I change the way out, the way back, or both?",
+    ),
     ("flight",): (
         "Which flight would you prefer?",
         "I found SA345 at 9:05 am and SA346 at 11:12 am. Which one would you like?",

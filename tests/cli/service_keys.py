@@ -95,7 +95,9 @@ def heavier(case, drawn):
     return [{"id": "refused", "weight": 4}]
 '''
 
-TOP = r"""handover: {tool: fetch_colleague, with: {summary: "A complaint about {book}"}}
+TOP = r"""kinds:
+  due_after: {of: extend, then: due}
+handover: {tool: fetch_colleague, with: {summary: "A complaint about {book}"}}
 stranger_kind: impostor
 slots:
   titles:
@@ -136,6 +138,7 @@ WISHES = r"""  bring:
     call: {tool: extend_loan, with: {loan_id: loan, due: until}}
     propose: I will extend {loan} until {until}.
     deeds: extended
+    then: due
     draw: draw_extend
     breaches:
       others: {rule: own_loan, do: of_other, kind: refuse_not_yours}

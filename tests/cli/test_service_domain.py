@@ -90,6 +90,19 @@ def test_tasks_of_kinds_that_are_asked_for(altered: Path) -> None:
     assert by_kind["due"].user["requests"][0]["answer"] == "date"
 
 
+def test_a_second_wish_about_the_same_rows_is_judged_after_the_first(altered: Path) -> None:
+    made = generator(altered)
+    extended = 0
+    for index in range(12):
+        task = made.make(f"after-{index}", "test", index, "due_after")
+        due = next(one for one in task.user["requests"] if one["id"] == "due")
+        for call in task.gold:
+            assert due["slots"]["loan"]["values"] == [call["arguments"]["loan_id"]]
+            assert due["told"] == [[call["arguments"]["due"]]]
+            extended += 1
+    assert extended > 6
+
+
 def drain(made: Any, count: int) -> None:
     for index in range(count):
         made("train", index)

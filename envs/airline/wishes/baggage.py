@@ -8,7 +8,7 @@ from functools import partial
 from simia_gym.envs.airline.people import BAG, free_bags
 from simia_gym.envs.airline.trips import CABINS, TODAY, account, date_text, dollars, held, profile, time_text, trip
 from simia_gym.envs.airline.wishes.draw import draw_trip, method_of, settle
-from simia_gym.envs.airline.wishes.flights import bookable, chosen
+from simia_gym.envs.airline.wishes.flights import direct
 from simia_gym.envs.airline.wishes.reading import date_named
 from simia_gym.language import NUMBER_WORDS
 from simia_gym.service import Case, Cast, Drawn, Member, No, Option
@@ -103,9 +103,9 @@ def of_balance(case: Case) -> JsonObject:
 def of_departure(case: Case) -> JsonObject:
     """When the first flight of the reservation leaves."""
     leg = next(iter(trip(case)["flights"]), _NO_LEG)
-    found = bookable(case, leg["origin"], leg["destination"], leg["date"])
-    row = chosen(found, leg["flight_number"], "", 0) or {"scheduled_departure_time_est": "00:00:00"}
-    time = row["scheduled_departure_time_est"]
+    found = direct(case, leg["origin"], leg["destination"], leg["date"])
+    times = {one["flight_number"]: one["scheduled_departure_time_est"] for one in found}
+    time = times.get(leg["flight_number"], "00:00:00")
     return {"number": leg["flight_number"], "day": date_text(leg["date"]), "time": time_text(time), "clock": time[:5]}
 
 

@@ -1,46 +1,42 @@
-"""Booking a flight: which one, how it is paid, what policy says about it, and how it is drawn."""
+"""Booking a trip: how it is paid, what policy says about it, and how it is drawn."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from simia_gym.envs.airline.people import BAG, INSURANCE, free_bags, make_method
-from simia_gym.envs.airline.trips import (
-    CABINS,
-    CERTIFICATES,
-    account,
-    dollars,
-    held,
-    payers,
-    paying,
-    profile,
-    time_text,
+from simia_gym.envs.airline.trips import CABINS, CERTIFICATES, account, dollars, held, payers, paying, profile
+from simia_gym.envs.airline.wishes.draw import DAYS, ROUTES, add_offers, method_of
+from simia_gym.envs.airline.wishes.flights import (
+    AND,
+    CHEAPEST,
+    as_booked,
+    direct,
+    flights_offered,
+    flights_wanted,
+    in_words,
+    price,
 )
-from simia_gym.envs.airline.wishes.draw import ROUTES, add_flight, departure, future_day, method_of
-from simia_gym.envs.airline.wishes.flights import CHEAPEST, bookable, flight
 from simia_gym.envs.airline.wishes.party import in_full, people, some_people
 from simia_gym.service import Case, Cast, Drawn, Member, No
 from simia_gym.types import JsonObject
 
-_NO_FLIGHT: JsonObject = {"flight_number": "", "scheduled_departure_time_est": "00:00:00"}
 
-
-def _price(membership: str, cabin: str, count: int, bags: int, insured: str, price: int) -> int:
-    """The price of a booking in dollars."""
-    insurance = INSURANCE if insured == "yes" else 0
-    return count * (price + insurance) + BAG * max(0, bags - free_bags(membership, cabin, count))
+def _charged(case: Case) -> int:
+    """How many of the bags are not free."""
+    free = free_bags(profile(case)["membership"], case.slot("cabin"), len(case.slot("passengers")))
+    return max(0, int(case.slot("bags")) - free)
 
 
 def total(case: Case) -> int:
     """The price of what the customer wants, in dollars."""
-    row, cabin, count = flight(case), case.slot("cabin"), len(case.slot("passengers"))
-    price = row["prices"][cabin] if row else 0
-    return _price(profile(case)["membership"], cabin, count, case.slot("bags"), case.slot("insurance"), price)
+    each = price(flights_wanted(case), case.slot("cabin")) + (INSURANCE if case.slot("insurance") == "yes" else 0)
+    return len(case.slot("passengers")) * each + BAG * _charged(case)
 
 
-def shares(case: Case, price: int) -> list[JsonObject]:
+def shares(case: Case, due: int) -> list[JsonObject]:
     """What each payment method pays of a price: those before the last one what they hold, and that one the rest."""
-    methods, keys, rest = profile(case)["payment_methods"], payers(case), price
+    methods, keys, rest = profile(case)["payment_methods"], payers(case), due
     found = []
     for place, key in enumerate(keys, 1):
         share = rest if place == len(keys) else min(rest, int(methods.get(key, {}).get("amount", rest)))
@@ -58,29 +54,26 @@ def one_certificate(case: Case) -> No | None:
 
 def covers_booking(case: Case) -> No | None:
     """The payment methods must hold the whole price."""
-    price = total(case)
-    return No({"total": dollars(price)}) if held(case) < price else None
+    due = total(case)
+    return No({"total": dollars(due)}) if held(case) < due else None
 
 
 def of_booking(case: Case) -> JsonObject:
     """The arguments of the booking, and its price."""
-    row, party, count = flight(case) or _NO_FLIGHT, people(case, ()), len(case.slot("passengers"))
+    flights, party = flights_wanted(case), people(case, ())
     origin, _, destination = case.slot("route").partition("-")
-    own, cabin, bags, day = profile(case), case.slot("cabin"), case.slot("bags"), case.slot("date")
-    price = total(case)
-    paid = shares(case, price)
+    due = total(case)
+    paid = shares(case, due)
     return {
         "origin": origin,
         "destination": destination,
-        "flight_type": "one_way",
-        "flights": [{"flight_number": row["flight_number"], "date": day}],
+        "flights": as_booked(flights),
         "people": party,
         "payment_methods": paid,
-        "nonfree": max(0, bags - free_bags(own["membership"], cabin, count)),
-        "number": row["flight_number"],
-        "time": time_text(row["scheduled_departure_time_est"]),
+        "nonfree": _charged(case),
+        "legs": in_words(flights),
         "who": in_full(party),
-        "total": dollars(price),
+        "total": dollars(due),
         "paid": " and ".join(f"{dollars(one['amount'])} with {account(case, one['payment_id'])}" for one in paid),
     }
 
@@ -88,49 +81,41 @@ def of_booking(case: Case) -> JsonObject:
 def of_price(case: Case) -> JsonObject:
     """The lowest price of a seat."""
     origin, _, destination = case.slot("route").partition("-")
-    rows = bookable(case, origin, destination, case.slot("date"))
+    rows = direct(case, origin, destination, case.slot("date"))
     return {"amount": min((row["prices"][case.slot("cabin")] for row in rows), default=0)}
 
 
-def draw_offers(cast: Cast, who: Member) -> Drawn:
-    """Three flights of different prices on a route and a date, and a cabin."""
-    day, (origin, destination) = future_day(cast), cast.fresh(ROUTES)
-    rows: dict[str, JsonObject] = {}
-    for place in range(3):
-        number = add_flight(cast, origin, destination, {day: "available"})["flight_number"]
-        row = rows[f"departure{place or ''}"] = departure(cast, number, day)
-        row["prices"] = {cabin: price // 3 * 3 + place for cabin, price in row["prices"].items()}
-    return Drawn({"route": f"{origin}-{destination}", "date": day, "cabin": cast.rng.choice(CABINS)}, rows)
+def draw_offers(cast: Cast, who: Member, *, ways: int = 1, stops: str = "none") -> Drawn:
+    """Flights of different prices on a route, and the dates and the cabin that the customer wants."""
+    route, days = cast.fresh(ROUTES), [cast.rng.choice(DAYS[way]) for way in range(ways)]
+    for way, day in enumerate(days):
+        add_offers(cast, route[::-1] if way else route, [day], stops)
+    return Drawn({"route": "-".join(route), "date": AND.join(days), "cabin": cast.rng.choice(CABINS)})
 
 
 def draw_booking(cast: Cast, who: Member) -> Drawn:
-    """One of these flights for the customer and up to two others, with some bags."""
-    drawn = draw_offers(cast, who)
+    """Some of these flights for the customer and up to two others, with some bags."""
+    ways, stops = cast.rng.choice((1, 1, 2)), cast.rng.choice(("none", "one", "any"))
+    drawn = draw_offers(cast, who, ways=ways, stops=stops)
     count = cast.rng.choice((1, 1, 2, 3))
     free = free_bags(who.row["membership"], drawn.slots["cabin"], count)
     cards = [key for key, row in who.row["payment_methods"].items() if row["source"] == "credit_card"]
     card = cast.rng.choice(cards)
     drawn.slots.update(
-        flight=drawn.rows["departure"]["flight_number"],
+        trip_type="round_trip" if ways > 1 else "one_way",
+        stops=stops,
         passengers=some_people(cast, who, count),
         bags=max(0, free + cast.rng.randrange(-2, 3)),
         insurance=cast.rng.choice(("yes", "no")),
         payment=cast.rng.choice((card, card, f"{CERTIFICATES} + {card}")),
     )
+    drawn.slots["flight"] = cast.rng.choice([*flights_offered(cast.case(who, drawn.slots))])
     return drawn
 
 
 def wants_the_cheapest(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The cheapest flight is wanted, whichever it is."""
     drawn.slots["flight"] = CHEAPEST
-
-
-def _seats(cast: Cast, drawn: Drawn, who: Member, missing: int) -> None:
-    left = drawn.rows["departure"]["available_seats"]
-    left[drawn.slots["cabin"]] = len(drawn.slots["passengers"]) - missing
-
-
-last_seats, a_seat_short = partial(_seats, missing=0), partial(_seats, missing=1)
 
 
 def with_certificates(cast: Cast, drawn: Drawn, who: Member) -> None:
@@ -147,12 +132,9 @@ def with_two_certificates(cast: Cast, drawn: Drawn, who: Member) -> None:
 
 
 def _alone(cast: Cast, drawn: Drawn, who: Member, source: str, short: int) -> None:
-    slots = drawn.slots
-    method, price = method_of(who, source), drawn.rows["departure"]["prices"][slots["cabin"]]
-    count = len(slots["passengers"])
-    price = _price(who.row["membership"], slots["cabin"], count, slots["bags"], slots["insurance"], price)
-    method["amount"] = price - short
-    slots["payment"] = method["id"]
+    method = method_of(who, source)
+    method["amount"] = total(cast.case(who, drawn.slots)) - short
+    drawn.slots["payment"] = method["id"]
 
 
 gift_covers, gift_is_short = partial(_alone, source="gift_card", short=0), partial(_alone, source="gift_card", short=1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from simia_gym.envs.airline.people import Status
-from simia_gym.envs.airline.trips import TODAY, dollars, profile, statuses, trip
+from simia_gym.envs.airline.trips import TODAY, dollars, first_trip, profile, statuses, trip
 from simia_gym.envs.airline.wishes.draw import cancelled_before, draw_trip, earlier, leaves_today, settle
+from simia_gym.envs.airline.wishes.flights import as_booked
 from simia_gym.service import Case, Cast, Drawn, Member, No
 from simia_gym.types import JsonObject
 
@@ -22,19 +23,19 @@ _STATUSES: tuple[Status, ...] = ("available", "on time", "delayed", "flying", "l
 def cancellable(case: Case) -> No | None:
     """A reservation is cancelled if it is a day old, the airline cancelled a flight, or cabin or insurance allow it."""
     row = trip(case)
-    if row["created_at"] >= DAY_AGO or row["cabin"] == "business" or "cancelled" in statuses(case):
+    if row["created_at"] >= DAY_AGO or row["cabin"] == "business" or "cancelled" in statuses(case, row):
         return None
     return None if row["insurance"] == "yes" and case.slot("reason") in COVERED else No()
 
 
 def really_cancelled(case: Case) -> No | None:
     """Compensation for a cancelled flight needs one."""
-    return None if "cancelled" in statuses(case) else No()
+    return None if "cancelled" in statuses(case, trip(case)) else No()
 
 
 def really_delayed(case: Case) -> No | None:
-    """Compensation for a delayed flight needs one."""
-    return None if "delayed" in statuses(case) else No()
+    """Compensation for a delayed flight needs one, maybe one that has just been changed."""
+    return None if "delayed" in statuses(case, first_trip(case)) else No()
 
 
 def entitled(case: Case) -> No | None:
@@ -46,8 +47,10 @@ def entitled(case: Case) -> No | None:
 
 
 def given_up(case: Case) -> No | None:
-    """A delay is compensated once the customer has given the reservation up because of it."""
-    return None if trip(case)["status"] == "cancelled" else No()
+    """A delay is compensated once the reservation was cancelled, or its flights were changed, because of it."""
+    row = trip(case)
+    changed = as_booked(row["flights"]) != as_booked(first_trip(case)["flights"])
+    return None if changed or row["status"] == "cancelled" else No()
 
 
 def no_goodwill(case: Case) -> No | None:
@@ -81,7 +84,7 @@ def of_total(case: Case) -> JsonObject:
 def of_status(case: Case) -> JsonObject:
     """The status of the reservation's only flight."""
     leg = next(iter(trip(case)["flights"]), {"flight_number": ""})
-    return {"number": leg["flight_number"], "status": next(iter(statuses(case)), "unknown")}
+    return {"number": leg["flight_number"], "status": next(iter(statuses(case, trip(case))), "unknown")}
 
 
 def shows_terms(case: Case) -> list[JsonObject]:
@@ -166,7 +169,7 @@ def kept(cast: Cast, drawn: Drawn, who: Member) -> None:
     row.update(status=None, payment_history=row["payment_history"][:1])
 
 
-on_time_today = partial(leaves_today, status="on time")
+on_time_today, delayed_today = partial(leaves_today, status="on time"), partial(leaves_today, status="delayed")
 
 
 def draw_status(cast: Cast, who: Member) -> Drawn:

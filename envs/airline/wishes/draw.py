@@ -30,8 +30,10 @@ ROUTES = [route for route in permutations(AIRPORTS, 2) if route not in build.ROU
 """Routes of tasks; no flight of the shared database flies them."""
 _NUMBERS = [f"SA{number}" for number in range(200, 1000)]
 """Flight numbers of tasks; those of the shared database are lower."""
-_DEPARTURES = [minute for minute in range(6 * 60, 20 * 60) if minute % 5]
+_DEPARTURES = [minute for minute in range(6 * 60, 21 * 60) if minute % 5]
 """Minutes of the day at which flights of tasks depart, each at another one."""
+_OFFERS = {"none": (3, 1), "one": (1, 2), "any": (2, 1)}
+"""How many direct flights and how many connections there are for customers who want no stop, one, or do not mind."""
 _TIMES: Mapping[str, tuple[str, str]] = {"landed": ("07:12:00", "09:34:00"), "flying": ("13:23:00", "17:04:00")}
 
 
@@ -49,11 +51,8 @@ def day_after(count: int) -> str:
     return str(date.fromisoformat(TODAY) + timedelta(days=count))
 
 
-def future_day(cast: Cast) -> str:
-    """A date on which flights can be booked."""
-    return day_after(cast.rng.randrange(2, 15))
-
-
+DAYS = ([day_after(count) for count in range(8, 12)], [day_after(count) for count in range(12, 15)])
+"""Dates on which flights of tasks depart, those of the way out and those of the way back; the timetable ends before."""
 _LATE = (day_after(15), day_after(16))
 """Dates on which no flight of the customer departs."""
 
@@ -70,12 +69,32 @@ def method_of(who: Member, source: str) -> JsonObject:
     return next(row for row in methods.values() if row["source"] == source)
 
 
-def add_flight(cast: Cast, origin: str, destination: str, days: Mapping[str, Status]) -> JsonObject:
-    """Add a flight, and a departure of it with this status on each of the days."""
-    row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, cast.fresh(_DEPARTURES))
+def add_flight(
+    cast: Cast, origin: str, destination: str, days: Mapping[str, Status], minutes: Sequence[int] = _DEPARTURES
+) -> JsonObject:
+    """Add a flight that departs at one of some minutes of the day, and a departure of it on each of the days."""
+    row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, cast.fresh(minutes))
     for day, status in days.items():
         cast.add("departures", f"{row['flight_number']}@{day}", make_departure(cast.rng, row, day, status))
     return cast.add("flights", row["flight_number"], row)
+
+
+def add_offers(cast: Cast, route: tuple[str, str], days: Sequence[str], stops: str) -> None:
+    """Add direct flights and connections on a route, each for another price."""
+    count, connections = _OFFERS[stops]
+    by_way_of = cast.rng.sample([code for code in AIRPORTS if code not in route], connections)
+    for place, stop in enumerate([None] * count + by_way_of):
+        ends = [(route[0], stop), (stop, route[1])] if stop else [route]
+        after, last = 0, 12 * 60 if stop else 24 * 60
+        for number, (origin, destination) in enumerate(ends):
+            minutes = [minute for minute in _DEPARTURES if after < minute < last]
+            flight = add_flight(cast, str(origin), str(destination), dict.fromkeys(days, "available"), minutes)
+            hour, minute = map(int, flight["scheduled_arrival_time_est"].split(":")[:2])
+            after, last = 60 * hour + minute, 24 * 60
+            for day in days:
+                prices = departure(cast, flight["flight_number"], day)["prices"]
+                for cabin in prices:
+                    prices[cabin] = prices[cabin] // len(ends) // 4 * 4 + place * (number == 0)
 
 
 def departure(cast: Cast, flight_number: str, day: str) -> JsonObject:
@@ -135,8 +154,7 @@ def draw_trip(
     cabin = cabin or rng.choice(CABINS)
     count = rng.choice((1, 1, 2, 3)) if passengers is None else passengers
     origin, destination = cast.fresh(ROUTES)
-    first = future_day(cast)
-    days = days or (first, str(date.fromisoformat(first) + timedelta(days=rng.randrange(2, 6))))
+    days = days or [rng.choice(way) for way in DAYS]
     legs = []
     for start, end, day in [(origin, destination, days[0]), *([(destination, origin, days[1])] if back else [])]:
         flight = add_flight(cast, start, end, {day: status})

@@ -7,6 +7,7 @@ from typing import Any
 
 from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
+from simia_gym.envs.airline.wishes.flights import AND
 from simia_gym.service import Case, Option
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject
@@ -59,15 +60,26 @@ def trip_described(text: str, case: Case) -> str | None:
 
 
 def date_named(text: str, case: Case) -> str | None:
-    """The date that a text names."""
-    found = _DATE.search(text)
-    return found and f"2024-05-{int(next(filter(None, found.groups()))):02d}"
+    """The date that a text names, or those of both ways; no date if the customer has to name two, and names one."""
+    found = [f"2024-05-{int(next(filter(None, match.groups()))):02d}" for match in _DATE.finditer(text)]
+    ways = 2 if case.known.get("trip_type") == "round_trip" else 1
+    return AND.join(found[:2]) if len(found) >= ways else None
+
+
+def ways_dated(text: str, case: Case) -> str | None:
+    """Whether it is a round trip, by the number of dates."""
+    return ("round_trip" if AND in case.known["date"] else "one_way") if "date" in case.known else None
+
+
+def dates_text(value: str) -> str:
+    """The dates of one or two ways, as they are said."""
+    return ", and back on ".join(map(date_text, value.split(AND)))
 
 
 def date_expected(case: Case, value: str) -> list[JsonObject]:
-    """What a proposal may say about the date."""
-    said = date_text(value)
-    return [{"any": [value, said, " ".join(reversed(said.split()))], "avoid": []}]
+    """What a proposal may say about each date."""
+    said = {day: date_text(day) for day in value.split(AND)}
+    return [{"any": [day, text, " ".join(reversed(text.split()))], "avoid": []} for day, text in said.items()]
 
 
 def methods_of_customer(case: Case) -> dict[str, Option]:
