@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from simia_gym.service import ServiceExpert
 from simia_gym.types import Task, Verdict
@@ -29,8 +29,7 @@ class Repeating(Bent):
 
 def played(serving: World, more: str) -> Iterator[Verdict]:
     """What it gets for questions that must be refused twice; ``{answer}`` in its words is what the customer wants."""
-    expert = serving.suite(simulator="world").load_policy("expert")
-    assert issubclass(expert, ServiceExpert)
+    expert = cast(type[ServiceExpert], serving.suite(simulator="world").load_policy("expert"))
     for task in serving.tasks(600):
         words = answers(task)
         if words:

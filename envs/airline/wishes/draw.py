@@ -83,7 +83,7 @@ def add_offers(cast: Cast, route: tuple[str, str], days: Sequence[str], stops: s
     """Add direct flights and connections on a route, each for another price."""
     count, connections = _OFFERS[stops]
     by_way_of = cast.rng.sample([code for code in AIRPORTS if code not in route], connections)
-    for place, stop in enumerate([None] * count + by_way_of):
+    for place, stop in enumerate([*[None] * count, *by_way_of]):
         ends = [(route[0], stop), (stop, route[1])] if stop else [route]
         after, last = 0, 12 * 60 if stop else 24 * 60
         for number, (origin, destination) in enumerate(ends):
