@@ -259,7 +259,13 @@ def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: C
             found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])
     few = tasks[: count // 4]
     tricks = {**trick(suite, service, few), "tasks": len(few)}
-    return {"domain": suite.domain.name, "trick": tricks, "apart": sorted(apart), "facts": sorted(facts), "agents": found}
+    return {
+        "domain": suite.domain.name,
+        "trick": tricks,
+        "apart": sorted(apart),
+        "facts": sorted(facts),
+        "agents": found,
+    }
 
 
 def main() -> None:

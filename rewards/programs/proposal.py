@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from simia_gym.common.json_encoding import decode
-from simia_gym.language import NUMBER_WORDS, Reading, read, wanted
+from simia_gym.language import NUMBER_WORDS, Reading, Sentence, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _NAMES = ("name", "title", "brand", "last_four", "source", "price")
@@ -50,19 +50,20 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
 def _proposal(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Reading:
     """What was said about an object, of some that are known."""
     written = max((one.event for one in finished.calls if one.ok and one.writes and one.event < yes.event), default=-1)
-    kept, inside = [], True
+    kept: list[Sentence] = []
+    inside = True
     for told in finished.agent_turns:
         if not written < told.event <= yes.event:
             continue
         for sentence in read(told.text).standing.sentences:
-            here = read(sentence.said)
+            here = Reading(sentence.said, (sentence,))
             if wanted(own.lstrip("#")).stands_in(here):
                 inside = True
             elif any(wanted(other.lstrip("#")).stands_in(here) for other in known):
                 inside = False
             if inside:
-                kept.append(sentence.said)
-    return read("\n".join((*kept, yes.text)))
+                kept.append(sentence)
+    return Reading("", (*kept, *read(yes.text).sentences))
 
 
 def _named(value: Any, proposal: Reading, finished: FinishedEpisode) -> bool:
