@@ -1,12 +1,14 @@
-"""The text of the files of a domain's folder that code writes: ``state.json`` and ``tools.json``."""
+"""The files of a domain's folder that code writes: ``state.json``, ``tools.json`` and the fixed tasks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from simia_gym.domain.world import World
+from simia_gym.service import Generator, load_service, write_fixed
 
 Tables = dict[str, dict[str, dict[str, Any]]]
 
@@ -23,3 +25,12 @@ def state_text(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
 def tools_text(world: type[World]) -> str:
     """The world's tool declarations as JSON text."""
     return json.dumps([spec.entry for spec in world.tools.values()], indent=2) + "\n"
+
+
+def write_files(folder: Path, tables: Mapping[str, Mapping[str, Mapping[str, Any]]], world: type[World]) -> None:
+    """Write all of these files of a service's domain."""
+    (folder / "state.json").write_text(state_text(tables), encoding="utf-8")
+    (folder / "tools.json").write_text(tools_text(world), encoding="utf-8")
+    service = load_service(folder)
+    fixed = service.declared.fixed
+    write_fixed(Generator(service, service.ids), folder, fixed["train"], fixed["test"])

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from simia_gym.domain.tools import ToolSpec
+from simia_gym.domain.tools import ToolSpec, tool
 from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
 from simia_gym.envs._tau2.calculator import evaluate
 from simia_gym.envs._tau2.calls import calling_problem, check_evaluable
 from simia_gym.errors import ToolError
-from simia_gym.state import State
+from simia_gym.state import Draft, State
 from simia_gym.types import Feedback, ToolCall, Transition
 
 WHY_EXPRESSION = "An expression holds numbers, + - * /, parentheses and spaces only, such as '(19.99 + 5) * 2'."
@@ -81,11 +81,12 @@ class Tau2World(World):
             known.why = known.why or why_invalid(spec)
         return known
 
-    def calculated(self, expression: str) -> str:
-        """Work out an arithmetic expression.
+    @tool(effect="none")
+    def calculate(self, db: Draft, expression: str) -> str:  # noqa: D417 (the draft is no argument of the tool)
+        """Work out an arithmetic expression; the result is rounded to two decimals.
 
-        Raises:
-            ToolError: It cannot be worked out.
+        Args:
+            expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
         """
         if self.tau2:
             check_evaluable(expression)
@@ -95,6 +96,17 @@ class Tau2World(World):
             if self.tau2:
                 raise
             raise ToolError(_plain_words(error), "bad_expression", WHY_EXPRESSION) from error
+
+    @tool(effect="none", terminal=True, render={"text": "Transfer successful"})
+    def transfer_to_human_agents(self, db: Draft, summary: str) -> str:  # noqa: D417
+        """Hand the customer over to a human agent. This ends your part of the conversation.
+
+        Use it only if the customer's request lies outside what the policy and your tools allow you to do.
+
+        Args:
+            summary: What the customer wants and what has been done so far, for the colleague who takes over.
+        """
+        return "Transfer successful"
 
 
 def _plain_words(error: Exception) -> str:

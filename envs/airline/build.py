@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 
-from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
+from simia_gym.envs._tau2.domain_files import Tables, write_files
 from simia_gym.envs.airline.people import (
     AIRPORTS,
     CABIN_BAGS,
@@ -25,9 +25,8 @@ from simia_gym.envs.airline.people import (
 )
 from simia_gym.envs.airline.trips import NOW, TODAY
 from simia_gym.envs.airline.world import AirlineWorld
-from simia_gym.service import Generator, load_service, write_fixed
 from simia_gym.service.people import FIRST_NAMES, LAST_NAMES
-from simia_gym.types import JsonObject, Split
+from simia_gym.types import JsonObject
 
 SEED = 20_240
 N_USERS, N_RESERVATIONS = 60, 150
@@ -44,27 +43,6 @@ DAY = 24 * 60 * 60
 PAST, FUTURE = 6, 7
 """For how many days before and after today the timetable holds departures; flights of tasks depart later."""
 STATE_FILE = Path(__file__).with_name("state.json")
-TOOLS_FILE = Path(__file__).with_name("tools.json")
-
-TASKS: dict[Split, tuple[str, ...]] = {
-    "train": (
-        "cancel", "refuse_cancel_late", "cancel_insured", "refuse_cancel_uncovered", "change_flights",
-        "refuse_change_flights_basic", "change_cabin", "refuse_no_seats", "compensation",
-        "refuse_compensation_regular", "book", "refuse_book_six", "book_certificate", "refuse_book_certificates",
-        "baggage", "refuse_baggage_fewer", "passengers", "refuse_passengers_more", "lookup_bags",
-        "refuse_other_customer", "lookup_price", "refuse_flown", "lookup_status", "refuse_compensation_delay",
-        "cancelled_for_delay", "refuse_insurance", "book_cheapest", "refuse_gift_card_short", "combined_two",
-        "refuse_certificate", "combined_three", "refuse_split_cabin", "withheld", "refuse_change_route",
-        "changed_date", "refuse_stranger", "changed_withdraw", "transfer", "refuse_then_other", "refuse_lookup_other",
-    ),
-    "test": (
-        "cancel_flight_cancelled", "refuse_cancel_uninsured", "change_flights", "refuse_cancel_untrue", "change_cabin",
-        "refuse_compensation_untrue", "changed_for_delay", "refuse_passengers_fewer", "book", "refuse_book_short",
-        "book_certificate", "refuse_then_cabin", "baggage", "refuse_stranger", "passengers_name", "lookup_balance",
-        "lookup_total", "combined_two", "withheld", "changed_cabin",
-    ),
-}  # fmt: skip
-"""Kinds of the fixed tasks."""
 
 _STATUSES: dict[Status, int] = {"landed": 12, "flying": 12, "on time": 6, "delayed": 4, "cancelled": 1}
 
@@ -172,10 +150,7 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
 
 def main() -> None:
     """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
-    STATE_FILE.write_text(state_text(build()), encoding="utf-8")
-    TOOLS_FILE.write_text(tools_text(AirlineWorld), encoding="utf-8")
-    service = load_service(STATE_FILE.parent)
-    write_fixed(Generator(service, service.ids), STATE_FILE.parent, TASKS["train"], TASKS["test"])
+    write_files(STATE_FILE.parent, build(), AirlineWorld)
 
 
 if __name__ == "__main__":

@@ -10,38 +10,15 @@ import random
 from pathlib import Path
 from typing import Any
 
-from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
+from simia_gym.envs._tau2.domain_files import Tables, write_files
 from simia_gym.envs.retail.catalogue import TYPES, make_product
 from simia_gym.envs.retail.orders import Status, make_order
 from simia_gym.envs.retail.world import RetailWorld
-from simia_gym.service import Generator, load_service, write_fixed
 from simia_gym.service.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
-from simia_gym.types import Split
 
 SEED = 20_240
 N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100
 STATE_FILE = Path(__file__).with_name("state.json")
-TOOLS_FILE = Path(__file__).with_name("tools.json")
-
-TASKS: dict[Split, tuple[str, ...]] = {
-    "train": (
-        "cancel", "refuse_cancel_reason", "modify_items", "refuse_cancel_processed", "modify_address",
-        "refuse_cancel_delivered", "modify_payment", "refuse_cancel_modified", "exchange", "refuse_modify_twice",
-        "exchange_cheapest", "refuse_other_type", "return", "refuse_return_elsewhere", "return_several",
-        "refuse_return_undelivered", "user_address", "refuse_refund_other", "lookup_tracking", "refuse_other_user",
-        "lookup_total", "refuse_lookup_other", "lookup_refund", "refuse_discount", "lookup_status",
-        "refuse_out_of_stock", "lookup_balance", "combined_two", "lookup_price", "combined_three", "lookup_options",
-        "withheld", "changed_variant", "changed_refund", "changed_items", "changed_withdraw", "transfer",
-        "refuse_stranger", "refuse_then_return", "refuse_then_other",
-    ),
-    "test": (
-        "cancel", "modify_items", "modify_address", "modify_payment", "exchange", "return_several", "user_address",
-        "lookup_total", "lookup_price", "combined_two", "combined_three", "withheld", "changed_variant",
-        "changed_withdraw", "refuse_cancel_reason", "refuse_return_elsewhere", "refuse_other_user", "refuse_stranger",
-        "refuse_then_return", "refuse_modify_twice",
-    ),
-}  # fmt: skip
-"""Kinds of the fixed tasks."""
 
 
 def build(seed: int = SEED) -> Tables:
@@ -103,10 +80,7 @@ def load_tables() -> Tables:
 
 def main() -> None:
     """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
-    STATE_FILE.write_text(state_text(build()), encoding="utf-8")
-    TOOLS_FILE.write_text(tools_text(RetailWorld), encoding="utf-8")
-    service = load_service(STATE_FILE.parent)
-    write_fixed(Generator(service, service.ids), STATE_FILE.parent, TASKS["train"], TASKS["test"])
+    write_files(STATE_FILE.parent, build(), RetailWorld)
 
 
 if __name__ == "__main__":

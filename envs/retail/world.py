@@ -116,28 +116,6 @@ class RetailWorld(Tau2World):
         """List every product type that the shop sells: a JSON object of names and product ids, sorted by name."""
         return list_products(db.state)
 
-    # Neither reading nor writing
-
-    @tool(effect="none")
-    def calculate(self, db: Draft, expression: str) -> str:
-        """Work out an arithmetic expression; the result is rounded to two decimals.
-
-        Args:
-            expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
-        """
-        return self.calculated(expression)
-
-    @tool(effect="none", terminal=True, render={"text": "Transfer successful"})
-    def transfer_to_human_agents(self, db: Draft, summary: str) -> str:
-        """Hand the customer over to a human agent. This ends your part of the conversation.
-
-        Use it only if the customer's request lies outside what the policy and your tools allow you to do.
-
-        Args:
-            summary: What the customer wants and what has been done so far, for the colleague who takes over.
-        """
-        return "Transfer successful"
-
     # Writing
 
     @tool(

@@ -256,13 +256,13 @@ def tool(
 
 
 def declared_tools(cls: type) -> dict[str, ToolSpec]:
-    """Collect the tools of a world class by name, in order of definition (base classes first).
+    """Collect the tools of a world class by name, in order of definition, those of base classes last.
 
     Raises:
         InputError: A tool's declaration is inconsistent or lacks a docstring or annotation.
     """
     names: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
+    for base in cls.__mro__:
         names.update(dict.fromkeys(name for name, value in vars(base).items() if hasattr(value, _MARK)))
     return {name: _specify(cls, name, getattr(cls, name)) for name in names}
 

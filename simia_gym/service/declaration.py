@@ -11,6 +11,7 @@ from pydantic.config import JsonDict
 
 from simia_gym.common.validation import StrictModel
 from simia_gym.service.case import Option
+from simia_gym.types import Split
 from simia_gym.users.cues import CuePattern, CuePatterns, listed
 from simia_gym.users.cues import Texts as Lines
 
@@ -240,6 +241,9 @@ class ServiceDeclaration(StrictModel):
     rules: Mapping[str, RuleDeclaration] = Field(default_factory=dict, description="The rules, by their functions.")
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1, description="What customers may ask for.")
     kinds: Mapping[str, KindDeclaration] = Field(default_factory=dict, description="Further kinds of tasks.")
+    fixed: Mapping[Split, Lines] = Field(
+        default_factory=dict, description="Split to the kinds of its fixed tasks, for `write_fixed`."
+    )
 
 
 Named = tuple[tuple[str | int, ...], str, str]

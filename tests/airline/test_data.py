@@ -16,7 +16,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
 from simia_gym.envs._tau2.recorded import read_recordings, verify
 from simia_gym.envs.airline.benchmark import load
-from simia_gym.envs.airline.build import STATE_FILE, TOOLS_FILE, build
+from simia_gym.envs.airline.build import STATE_FILE, build
 from simia_gym.envs.airline.rows import read_tables
 from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.errors import InputError
@@ -43,7 +43,7 @@ def mistakes(state: State) -> list[Any]:
 
 def test_the_files_are_what_the_seed_and_the_world_give() -> None:
     assert STATE_FILE.read_text(encoding="utf-8") == state_text(build())
-    assert TOOLS_FILE.read_text(encoding="utf-8") == tools_text(AirlineWorld)
+    assert STATE_FILE.with_name("tools.json").read_text(encoding="utf-8") == tools_text(AirlineWorld)
 
 
 def test_the_database_keeps_its_rules_and_every_status_fits_the_time() -> None:

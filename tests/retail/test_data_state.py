@@ -10,7 +10,7 @@ import pytest
 
 from simia_gym.common.dotted_names import load_object
 from simia_gym.envs._tau2.domain_files import state_text, tools_text
-from simia_gym.envs.retail.build import STATE_FILE, TOOLS_FILE, build, load_tables
+from simia_gym.envs.retail.build import STATE_FILE, build, load_tables
 from simia_gym.envs.retail.catalogue import TYPES
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
@@ -24,7 +24,7 @@ def test_state_file_is_what_the_seed_gives() -> None:
 
 
 def test_tools_file_is_what_the_world_declares() -> None:
-    assert TOOLS_FILE.read_text(encoding="utf-8") == tools_text(RetailWorld)
+    assert STATE_FILE.with_name("tools.json").read_text(encoding="utf-8") == tools_text(RetailWorld)
 
 
 def test_the_database_fits_its_schema_and_keeps_its_invariants() -> None:
