@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from datetime import date
 
+from simia_gym.envs._tau2.customers import card_text
 from simia_gym.service import Case, No
 from simia_gym.types import JsonObject, Row
 
@@ -106,11 +107,6 @@ def own_method(case: Case) -> No | None:
     return None if len(paying(case)) == len(payers(case)) else No()
 
 
-def for_a_human(case: Case) -> No | None:
-    """What is no matter of reservations is for a colleague."""
-    return No(handover=True)
-
-
 def date_text(day: str) -> str:
     """A date as it is said: ``May 20``."""
     return f"{date.fromisoformat(day):%B} {int(day[8:])}"
@@ -125,8 +121,7 @@ def time_text(time: str) -> str:
 def method_text(row: Row) -> str:
     """A payment method as customers know it."""
     if row["source"] == "credit_card":
-        brand = {"visa": "Visa", "mastercard": "Mastercard"}.get(str(row["brand"]), "credit card")
-        return f"{brand} ending in {row['last_four']}"
+        return card_text(row)
     return f"{'gift card' if row['source'] == 'gift_card' else 'certificate'} of ${row['amount']}"
 
 

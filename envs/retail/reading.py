@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from simia_gym.envs._tau2.customers import brand
 from simia_gym.envs.retail.rules import (
     CHEAPEST,
-    brand,
     items,
     options_text,
     order,
@@ -202,11 +202,6 @@ def method_named(text: str, case: Case) -> str | None:
     if not named and _AS_BEFORE.search(text):
         return original(case)
     return named[0] if named else None
-
-
-def account_named(key: str) -> str:
-    """A payment method of somebody else."""
-    return f"my friend's account {key}"
 
 
 def address_expected(case: Case, value: Mapping[str, str]) -> list[JsonObject]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simia_gym.envs._tau2.customers import card_text, profile_read
 from simia_gym.envs.retail.orders import REASONS, total
 from simia_gym.service import Case, No
 from simia_gym.types import JsonObject, Row
@@ -184,27 +185,18 @@ def no_gifts(case: Case) -> No | None:
     return No()
 
 
-def for_a_human(case: Case) -> No | None:
-    """What is no matter of profiles, orders or products is for a colleague."""
-    return No(handover=True)
-
-
 def _read_order(case: Case) -> JsonObject:
     return {"tool": "get_order_details", "arguments": {"order_id": case.slot("order")}}
 
 
-def _read_profile(case: Case) -> JsonObject:
-    return {"tool": "get_user_details", "arguments": {"user_id": case.who}}
-
-
 def shows_owner(case: Case) -> list[Any]:
     """Whose an order is shows in the profile and in the order."""
-    return [[_read_profile(case), _read_order(case)]]
+    return [[profile_read(case), _read_order(case)]]
 
 
 def shows_methods(case: Case) -> list[Any]:
     """That a payment method is somebody else's shows in the profile, and where the order was paid with another."""
-    return [[_read_profile(case), _read_order(case)]]
+    return [[profile_read(case), _read_order(case)]]
 
 
 def shows_payment(case: Case) -> list[Any]:
@@ -233,13 +225,8 @@ def _goods(case: Case, product_id: str) -> list[JsonObject]:
 def method_text(row: Row) -> str:
     """A payment method as customers know it."""
     if row["source"] == "credit_card":
-        return f"{brand(row)} ending in {row['last_four']}"
+        return card_text(row)
     return "PayPal account" if row["source"] == "paypal" else "gift card"
-
-
-def brand(row: Row) -> str:
-    """The name of a card's brand."""
-    return {"visa": "Visa", "mastercard": "Mastercard"}.get(str(row["brand"]), "credit card")
 
 
 def options_text(options: Row) -> str:
