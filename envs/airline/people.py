@@ -57,22 +57,9 @@ def make_method(rng: random.Random, source: str, taken: set[str], amount: int | 
 
 
 def make_customer(
-    rng: random.Random,
-    taken: set[str],
-    *,
-    name: tuple[str, str],
-    methods: Sequence[JsonObject],
-    membership: str | None = None,
+    rng: random.Random, taken: set[str], *, name: tuple[str, str], methods: Sequence[JsonObject]
 ) -> JsonObject:
-    """Draw a row of ``users`` without reservations and saved passengers.
-
-    Args:
-        rng: Source of chance.
-        taken: Identifiers in use; the new ones are added.
-        name: First and last name.
-        methods: The payment methods.
-        membership: One of `MEMBERSHIPS`; drawn if not given.
-    """
+    """Draw a row of ``users`` with these payment methods, without reservations and saved passengers."""
     row = make_user(rng, taken, sources=(), name=name)
     return {
         "user_id": row["user_id"],
@@ -82,7 +69,7 @@ def make_customer(
         "dob": make_birthday(rng),
         "payment_methods": {one["id"]: one for one in methods},
         "saved_passengers": [],
-        "membership": membership or rng.choice(MEMBERSHIPS),
+        "membership": rng.choice(MEMBERSHIPS),
         "reservations": [],
     }
 

@@ -118,33 +118,14 @@ def draw_trip(
     who: Member,
     *,
     cabin: str | None = None,
-    status: Status = "available",
-    days: Sequence[str] = (),
     round_trip: bool | None = None,
     passengers: int | None = None,
     insurance: str = "no",
-    created: str | None = None,
-    bags: int = 0,
-    paid: str | None = None,
     others: int | None = None,
 ) -> Drawn:
-    """A reservation of the customer, maybe among others on other routes.
+    """A reservation of the customer, who is the first passenger, maybe among others on other routes.
 
-    What is not given is drawn.
-
-    Args:
-        cast: The cast.
-        who: The customer, who is the first passenger.
-        cabin: The cabin.
-        status: The status of each flight.
-        days: The date of each flight: one, or two for a round trip.
-        round_trip: Whether there is a flight back.
-        passengers: Number of passengers, up to five.
-        insurance: ``yes`` or ``no``.
-        created: When it was booked; on an earlier day if not given.
-        bags: Number of checked bags.
-        paid: The payment method that paid for it; a credit card if not given.
-        others: Number of other reservations.
+    It was booked on an earlier day and paid with a credit card, and has no checked bags. What is not given is drawn.
 
     Returns:
         The slots ``reservation`` and ``route``; the rows ``trip``, and ``departure`` of the first flight.
@@ -154,17 +135,16 @@ def draw_trip(
     cabin = cabin or rng.choice(CABINS)
     count = rng.choice((1, 1, 2, 3)) if passengers is None else passengers
     origin, destination = cast.fresh(ROUTES)
-    days = days or [rng.choice(way) for way in DAYS]
+    days = [rng.choice(way) for way in DAYS]
     legs = []
     for start, end, day in [(origin, destination, days[0]), *([(destination, origin, days[1])] if back else [])]:
-        flight = add_flight(cast, start, end, {day: status})
-        prices = departure(cast, flight["flight_number"], day).get("prices") or {}
-        legs.append((flight, day, prices.get(cabin, rng.randrange(80, 400))))
+        flight = add_flight(cast, start, end, {day: "available"})
+        legs.append((flight, day, departure(cast, flight["flight_number"], day)["prices"][cabin]))
     people = [{**who.row["name"], "dob": who.row["dob"]}]
     people += [make_passenger(rng, cast.name()) for _ in range(count - 1)]
     row = make_reservation(
-        rng, who.row, legs, people, cast.taken, cabin=cabin, paid=paid or method_of(who, "credit_card")["id"],
-        created=created or earlier(cast), round_trip=back, insurance=insurance, bags=bags,
+        rng, who.row, legs, people, cast.taken, cabin=cabin, paid=method_of(who, "credit_card")["id"],
+        created=earlier(cast), round_trip=back, insurance=insurance,
     )  # fmt: skip
     cast.add("reservations", row["reservation_id"], row)
     for _ in range(rng.choice((0, 1, 1)) if others is None else others):
