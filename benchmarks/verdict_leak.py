@@ -1,9 +1,10 @@
 """Whether what the customers of a service say tells if their wish is allowed, before the rules were looked at.
 
 Three agents that know nothing play generated tasks: one refuses everything, one only asks to wait, one asks for every
-detail, proposes what the customer wants, and backs out of it. From what the customer says and does, and in which of his messages, a
-logistic regression tells the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares only tasks
-with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes are masked.
+detail, proposes what the customer wants, and backs out of it. From what the customer says and does, and in which of his
+messages, a logistic regression tells the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares
+only tasks with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes are
+masked.
 
 A fourth agent makes use of a leak: it refuses everything once, and goes on only if the objection could be anybody's. It
 should solve no more than the agent without this trick, which grants everything.
