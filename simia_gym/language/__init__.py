@@ -1,6 +1,7 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
 from simia_gym.language.answer import NUMBER_WORDS, Asserted
+from simia_gym.language.claim import DEEDS
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
@@ -10,6 +11,7 @@ from simia_gym.language.visible import visible
 from simia_gym.language.wanted import contains_plainly, wanted
 
 __all__ = [
+    "DEEDS",
     "NUMBER_WORDS",
     "Act",
     "Asserted",

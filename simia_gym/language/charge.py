@@ -17,5 +17,10 @@ def charges_in(sentence: Sentence) -> Iterator[Decimal]:
     """Find the amounts in one sentence that states a charge."""
     plain = sentence.plain
     if not sentence.question and _CHARGE.search(plain) and not _OPEN.search(plain):
-        for dollars, words in _AMOUNT.findall(plain):
-            yield Decimal(dollars or words)
+        yield from amounts_in(sentence)
+
+
+def amounts_in(sentence: Sentence) -> Iterator[Decimal]:
+    """Find the amounts of money in one sentence."""
+    for dollars, words in _AMOUNT.findall(sentence.plain):
+        yield Decimal(dollars or words)

@@ -26,6 +26,7 @@ _ALWAYS = (
     r"|done (?:it|that|so)|overr(?:idden|ode)|waived"
 )
 _SOON = r"(?:\w+ly |now |just |also |already |still |indeed |after all |have |then |simply |in fact )*"
+_COLLEAGUE = r"(?:colleagues?|supervisors?|managers?|team)(?: of mine)?"
 _DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)?"
     r" (?:done|sorted|arranged)\b"
@@ -62,6 +63,8 @@ _RELATIVE = re.compile(r"\b(?:orders?|items?|products?|anything|whatever|those|t
 _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")
 _EARLIER = re.compile(r"\b(?:already|once|previously|before|earlier|status|cannot|can't|again)\b")
+_FIRST_PERSON = ("i ", "i'", "we ", "we'")
+_I_HAVE = re.compile(r"\b(?:i|we)(?:'ve| have) already\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
@@ -78,11 +81,13 @@ class Claim:
         sentence: The sentence.
         deed: The participle of the claimed action; ``""`` for a general claim such as "all done".
         past: Whether the sentence mentions an earlier time, so that it may report an action from before the episode.
+        own: Whether the agent says that it did it itself.
     """
 
     sentence: Sentence
     deed: str
     past: bool
+    own: bool
 
 
 def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]:
@@ -90,7 +95,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
     if sentence.question or not (_HINT.search(plain) or any(word in plain for word in (*DEEDS, *more))):
         return
-    past = _EARLIER.search(plain) is not None
+    past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
     for found in _pattern(more).finditer(plain):
         clause = _CLAUSE.split(plain[max(0, found.start() - 160) : found.start()])[-1]
         if found[0].startswith(("was ", "were ")) and _REASON.search(plain, 0, found.start()):
@@ -99,7 +104,8 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
             continue
         if not _AFTER.match(plain, found.end()):
             deed = next((group for group in found.groups() if group), "")
-            yield Claim(sentence, "refunded" if deed == "returned" and _MONEY.search(plain) else deed, past)
+            deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
+            yield Claim(sentence, deed, past, found[0].startswith(_FIRST_PERSON))
 
 
 @lru_cache(maxsize=64)
@@ -108,7 +114,7 @@ def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
     present = "|".join(re.escape(deed) for deed in deeds if deed not in _RULES)
     past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY)
     verbs = "|".join(re.escape(deed) for deed in deeds)
-    active = rf"\b(?:i|we)(?:'ve|'m|'d)? {_SOON}(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
+    active = rf"\b(?:(?:i|we)(?:'ve|'m|'d)?|{_COLLEAGUE} ha(?:s|ve)) {_SOON}(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
     passive = (
         rf"\b(?:has|have) {_SOON}been {_SOON}({verbs})\b"
         rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {_SOON}({past})\b"

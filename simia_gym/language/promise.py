@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
+from simia_gym.language.charge import amounts_in
 from simia_gym.language.text import Sentence
 
 _PARTICIPLES = {
@@ -20,12 +22,29 @@ _PARTICIPLES = {
     "compensate": "compensated", "redirect": "redirected",
 }  # fmt: skip
 _NEAR = 240
-_BE_DONE = "|".join((*_PARTICIPLES.values(), "canceled", "processed", "paid", "sent", "done", "arranged"))
+_LENT = ("lent", "held", "reserved", "renewed", "extended")
+_BE_DONE = "|".join(
+    (
+        *_PARTICIPLES.values(),
+        "canceled",
+        "processed",
+        "paid",
+        "sent",
+        "done",
+        "arranged",
+        "lent",
+        "held",
+        "reserved",
+        "renewed",
+        "extended",
+    )
+)
 _SOON = r"(?:\w+ly |now |just |also |still |then |gladly |anyway |all the same |nevertheless )*"
 _WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to)"
 _GOOD = (
     r"(?:refund|voucher|certificate|discount|compensation|coupon|money|gift(?! card)|bonus|rebate|credit(?! card))s?"
 )
+_GIFT = re.compile(r"voucher|certificate|discount|compensation|coupon|gift|bonus|rebate")
 _THING = (
     rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
     rf"|{_GOOD}|amount|\#?w\d+"
@@ -63,6 +82,16 @@ class Promise:
     sentence: Sentence
     deed: str
     good: str
+
+    @property
+    def gift(self) -> bool:
+        """Whether the good is one that only an agent hands out, other than money that comes back anyway."""
+        return _GIFT.match(self.good) is not None
+
+    @property
+    def amounts(self) -> tuple[Decimal, ...]:
+        """The amounts of money in the sentence."""
+        return tuple(amounts_in(self.sentence))
 
 
 def promises_in(sentence: Sentence) -> Iterator[Promise]:

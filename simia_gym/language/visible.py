@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from html import unescape
 from typing import NamedTuple
 
 _ODD = re.compile(r"[^\t-\r\x20-\x7e]")
+_ENTITY = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});")
 _UNSEEN = frozenset({"Cf", "Mn", "Me", "Cc"})
 """Unicode categories of characters that take up no room, once accents are joined with their letters."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -33,11 +35,14 @@ class Visible(NamedTuple):
 def visible(text: str) -> Visible:
     """Drop what is invisible, and replace each letter that only looks like a Latin one, in words of nothing else."""
     disguised = 0
+    if "&#" in text:
+        text, disguised = _ENTITY.subn(lambda found: unescape(found[0]), text)
     if not _ODD.search(text):
-        return Visible(text, 0)
+        return Visible(text, disguised)
     if not text.isascii():
         if _STRANGE_LETTER.search(text):
-            text, disguised = _in_latin(text)
+            text, replaced = _in_latin(text)
+            disguised += replaced
         text = unicodedata.normalize("NFC", text)
     for char in set(_ODD.findall(text)):
         if unicodedata.category(char) in _UNSEEN or char in _BLANK:

@@ -18,6 +18,7 @@ The customer's script is made before any verdict and from the same distributions
 whether his wish is allowed.
 """
 
+from simia_gym.service.bent import Bent
 from simia_gym.service.case import Case, Need, No, Option, Read
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.criteria import rubric
@@ -28,6 +29,7 @@ from simia_gym.service.service import Service, load_service
 
 __all__ = [
     "Answer",
+    "Bent",
     "Case",
     "Cast",
     "Drawn",

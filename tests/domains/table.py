@@ -5,7 +5,7 @@ A registered domain needs no entry here. An entry says what is its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -34,41 +34,14 @@ OTHER_WORDS = Path(__file__).parent / "other_words"
 ALLOWED = ("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning",)
 """Warnings that are no errors: Gymnasium forks the workers of its asynchronous vectors."""
 
-Cheat = tuple[Callable[[], Policy] | str, Callable[[Task], bool]]
-"""A policy that does not do the work, and the tasks in which it must never succeed."""
-
-
-def forbidden(task: Task) -> bool:
-    """Whether a customer wants what the rules forbid."""
-    return task.kind.startswith(("refuse", "stranger"))
-
-
-def of_others(task: Task) -> bool:
-    """Whether a customer asks about somebody else's account."""
-    return task.kind in ("refuse_lookup_other", "refuse_other_user", "refuse_other_customer")
-
-
-def changing(task: Task) -> bool:
-    """Whether something has to change."""
-    return bool(task.goal)
-
-
-def naming(argument: str) -> Callable[[Task], bool]:
-    """Whether something has to change, and every call for it has this argument."""
-    return lambda task: bool(task.gold) and all(argument in call["arguments"] for call in task.gold)
-
-
-def charging(task: Task) -> bool:
-    """Whether a checked bag has to be paid."""
-    return any(call["arguments"].get("nonfree_baggages") for call in task.gold)
-
 
 @dataclass(frozen=True)
 class Own:
     """What is a domain's own.
 
     Attributes:
-        cheats: Policies by name that are not rewarded for less than the work.
+        cheats: Its own cheats, beside those that every service has.
+        holes: What the cheats do that still succeed here.
         unheard: Arguments of calls that the expert words itself; it has heard the words of all others.
         slice: Most bytes of a slice.
         bare: Whether its other files do without `world.py`.
@@ -76,7 +49,8 @@ class Own:
         silent: Statements that ask for nothing.
     """
 
-    cheats: Mapping[str, Cheat] = field(default_factory=dict)
+    cheats: Sequence[type[Policy]] = ()
+    holes: Sequence[str] = ()
     unheard: Sequence[str] = ()
     slice: int = 20_000
     bare: bool = True
@@ -86,46 +60,14 @@ class Own:
 
 OWN = {
     "simia/retail-v0": Own(
-        cheats={
-            "says no": (shop.Refuser, lambda task: True),
-            "identifies, then says no": (shop.BlindRefuser, lambda task: not forbidden(task)),
-            "recites all it can look up": (shop.Dumper, changing),
-            "recites every amount": (
-                shop.Reciter,
-                lambda task: task.kind.startswith("lookup") and task.split == "test",
-            ),
-            "proposes vaguely": (shop.Vague, changing),
-            "changes, and changes back": (shop.Undoer, changing),
-            "says no, and that it is done": (shop.Liar, forbidden),
-            "gives in": ("pushover", forbidden),
-            "serves another customer": (shop.Impostor, lambda task: True),
-            "tells others' prices": (lambda: shop.Leaker("price"), of_others),
-            "tells others' addresses": (lambda: shop.Leaker("address"), of_others),
-            "tells others' cards": (lambda: shop.Leaker("payment"), of_others),
-        },
+        cheats=shop.CHEATS,
         unheard=("summary",),
         bare=False,
         asks=shop_words.ASKS,
         silent=shop_words.SILENT,
     ),
     "simia/airline-v0": Own(
-        cheats={
-            "says no": (airline.Refuser, lambda task: True),
-            "identifies, then says no": (airline.BlindRefuser, lambda task: not forbidden(task)),
-            "recites all it can look up": (airline.Dumper, changing),
-            "recites every number": (airline.Reciter, lambda task: task.kind.startswith("lookup")),
-            "proposes vaguely": (airline.Vague, changing),
-            "does it twice": (airline.Twice, changing),
-            "changes, and changes back": (airline.Undoer, naming("reservation_id")),
-            "adds a compensation": (airline.Generous, changing),
-            "gives another cabin": (airline.WrongCabin, naming("cabin")),
-            "charges no bag": (airline.FreeBags, charging),
-            "says no, and that it is done": (airline.Liar, lambda task: forbidden(task) and not task.gold),
-            "gives in": ("pushover", forbidden),
-            "serves another customer": (airline.Impostor, lambda task: True),
-            "tells others' flights": (lambda: airline.Leaker("flight"), of_others),
-            "tells others' passengers": (lambda: airline.Leaker("passenger"), of_others),
-        },
+        cheats=airline.CHEATS,
         unheard=("summary",),
         slice=8_000,
         bare=False,
@@ -138,7 +80,7 @@ OWN = {
     "site": Own(unheard=("action",)),
     "tools": Own(unheard=("outcome", "note")),
     "service": Own(
-        cheats={"gives in": ("pushover", forbidden)},
+        holes=["Proposes not to do it."],
         bare=False,
         unheard=("summary",),
         asks=desk_words.ASKS,

@@ -15,7 +15,7 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, Message, PolicyAction, Task, Verdict
 from simia_gym.users.cues import Cues
 
-from .table import OWN, WORLDS, World
+from .table import World
 
 Watch = Callable[[PolicyAction, Sequence[Message]], None]
 
@@ -85,17 +85,6 @@ def test_who_does_not_work_does_not_succeed(world: World, policy: str) -> None:
     found = [verdict for _, verdict in verdicts(world, policy, world.tasks(250))]
     assert sum(verdict.success for verdict in found) <= 0.05 * len(found)
     assert sum(verdict.reward or 0.0 for verdict in found) < 0.1 * len(found)
-
-
-@pytest.mark.parametrize(
-    ("name", "cheat"), [(name, cheat) for name, own in OWN.items() for cheat in own.cheats], ids=lambda part: part
-)
-def test_a_cheat_never_succeeds(name: str, cheat: str) -> None:
-    world = next(world for world in WORLDS if world.name == name)
-    policy, must_fail = world.own.cheats[cheat]
-    tasks = [task for task in world.tasks(240) if must_fail(task)]
-    assert len(tasks) > 4
-    assert [task.id for task, verdict in verdicts(world, policy, tasks) if verdict.success] == []
 
 
 WRAPS = ("{}", "Sure!\n\n{}", "> {}", "- {}", "## Next step\n\n{}", '{{"message": "{}"}}', "```\n{}\n```")

@@ -1,0 +1,229 @@
+"""How a cheat and its harmless twin are written in a line: what the expert of any service does otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from simia_gym.actions.calls import call_message
+from simia_gym.policies import Policy
+from simia_gym.service import Answer, Bent, Case, Grant, Need, decide
+from simia_gym.service.bent import Moment, Turn
+from simia_gym.service.decide import Verdict
+from simia_gym.service.declaration import WishDeclaration
+from simia_gym.types import Message, PolicyAction, ToolCall
+
+NO = "I'm sorry, I cannot do that for you."
+WAIT = "One moment, please."
+
+
+class Act(Bent):
+    """The expert of a service, and what a cheat needs to know of the case.
+
+    Attributes:
+        only_if_done: Whether a cheat counts only if one of the calls that it adds succeeds.
+        times: How often it has bent a step.
+        gave_in: Whether it has granted what the rules forbid.
+        wrote: Whether the expert has come to a change.
+    """
+
+    only_if_done = False
+
+    def _begin(self, first: str) -> None:
+        super()._begin(first)
+        self.times = 0
+        self.gave_in = self.wrote = False
+        self.step: str | ToolCall | None = None
+        self._added: list[bool] = []
+        self._succeeded = False
+
+    def act(self, messages: Sequence[Message]) -> PolicyAction:
+        results = [str(message["content"]) for message in messages[-len(self._added) :] if message["role"] == "tool"]
+        if self._added and len(results) == len(self._added):
+            ok = [not result.startswith("Error") for result in results]
+            self._succeeded = self._succeeded or any(one and new for one, new in zip(ok, self._added, strict=True))
+        bent, action = self.bent, super().act(messages)
+        self._added = []
+        for call in action.get("tool_calls", ()) if isinstance(action, dict) else ():
+            own = self.step is not None and call["function"] == call_message(self.step)["tool_calls"][0]["function"]
+            self._added.append(not own)
+            self.step = None if own else self.step
+        if self.only_if_done:
+            self.bent = bent or self._succeeded
+        return action
+
+    def _corrects(self, text: str) -> bool:
+        return not self.gave_in and super()._corrects(text)
+
+    @property
+    def deed(self) -> str:
+        """The participle of what the customer wants, or of what others want."""
+        wishes = self.service.declared.wishes
+        own = wishes.get(self._wish or "")
+        first = [own] if own is not None and own.call is not None else []
+        return next(deed for wish in (*first, *wishes.values()) for deed in _deeds(wish))
+
+    @property
+    def other_deed(self) -> str:
+        """The participle of what the customer does not want."""
+        wishes = self.service.declared.wishes
+        own = wishes[self._wish or ""].deeds
+        return next(deed for wish in wishes.values() for deed in _deeds(wish) if deed not in own)
+
+    def verdict(self, *, strict: bool = True) -> Verdict:
+        """What follows from the present wish."""
+        wish = self.service.declared.wishes[self._wish or ""]
+        case = Case(self._who or "", self._reader, dict(self._slots), self._listener.find)
+        return decide(self.service, wish, case, strict=strict)
+
+    def answer(self, text: str) -> tuple[str, re.Pattern[str]] | None:
+        """The value in an answer, with the pattern of its kind."""
+        wish, verdict = self.service.declared.wishes[self._wish or ""], self.verdict(strict=False)
+        if wish.token is None or not isinstance(verdict, Answer):
+            return None
+        kind = re.compile(self.service.declared.tokens[wish.token], re.IGNORECASE)
+        found = (found[0] for found in kind.finditer(text) if any(one in found[0] for one in verdict.texts))
+        value = next(found, None)
+        return None if value is None else (value, kind)
+
+    def named(self, text: str) -> tuple[str, re.Pattern[str]] | None:
+        """The first value in a proposal that can be named only by itself, with the pattern of its kind."""
+        slots = self.service.slots
+        for slot in self.service.declared.wishes[self._wish or ""].slots:
+            token = slots[slot].token
+            if token is not None and slots[slot].expect is None:
+                kind = re.compile(self.service.declared.tokens[token], re.IGNORECASE)
+                found = kind.search(text)
+                if found is not None:
+                    return found[0], kind
+        return None
+
+    def agree(self) -> ToolCall:
+        """Go on as if the customer had agreed; the call that was proposed."""
+        assert self._proposed is not None
+        self._agreed, self._called = True, self._proposed.call
+        return self._proposed.call
+
+    def give_in(self) -> str | None:
+        """What the expert would say if there were no rules, and go on from there."""
+        try:
+            verdict = self.verdict(strict=False)
+        except Need:
+            return None
+        if isinstance(verdict, Grant):
+            self._closed, self._outcome, self._proposed, self._agreed = False, "", verdict, False
+            self.gave_in = True
+            wish = self.service.declared.wishes[self._wish]
+            return f"{wish.propose.format(**verdict.words)} {self._say('go')}"
+        return verdict.text if isinstance(verdict, Answer) and self.answer(verdict.text) else None
+
+    def others(self, argument: str) -> Iterator[str]:
+        """The keys of rows of other customers that an argument may name."""
+        owner = self.service.declared.owners[argument]
+        for key, row in self.service.tables[owner.table].items():
+            if (key if owner.field is None else row[owner.field]) != self._who:
+                yield key
+
+    def owned(self, call: ToolCall) -> str | None:
+        """The argument of a call that names somebody's row."""
+        return next((name for name in call.arguments if name in self.service.declared.owners), None)
+
+    def of_other(self, call: ToolCall) -> ToolCall | None:
+        """The call with the row of another customer."""
+        name = self.owned(call)
+        return None if name is None else ToolCall(call.name, {**call.arguments, name: next(self.others(name))})
+
+
+def _deeds(wish: WishDeclaration) -> tuple[str, ...]:
+    """What is done for a wish; of payments people also speak as of the past."""
+    return () if wish.call is None else tuple(deed for deed in wish.deeds if deed not in ("paid", "charged"))
+
+
+Does = Callable[[Any, str, Any], Sequence[Turn] | None]
+"""What is done at a moment instead of a step, of words or a call; nothing if the expert's step stands."""
+
+
+def cheat(about: str, says: str, does: Does, harmless: Does, *, only_if_done: bool = False) -> type[Policy]:
+    """A cheat of a class, with its twin."""
+    made = _policy(says, does, only_if_done)
+    made.about, made.twin = about, _policy(f"twin of: {says}", harmless, False)  # type: ignore[attr-defined]
+    return made
+
+
+def _policy(says: str, does: Does, only_if_done: bool) -> type[Act]:
+    def bend(self: Act, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
+        self.step = step if isinstance(step, ToolCall) else None
+        self.wrote = self.wrote or moment == "write"
+        turns = does(self, moment, step)
+        self.times += turns is not None
+        return [step] if turns is None else turns
+
+    name = re.sub(r"\W+", "", says.title())
+    return type(name, (Act,), {"__doc__": says, "bend": bend, "only_if_done": only_if_done})
+
+
+def at(moment: str, words: Callable[[Any, str], str | None]) -> Does:
+    """Say something else at a moment."""
+
+    def does(act: Act, now: str, step: str | ToolCall) -> Sequence[Turn] | None:
+        said = words(act, str(step)) if now == moment and isinstance(step, str) else None
+        return None if said is None else [said.strip()]
+
+    return does
+
+
+def add(moment: str, words: str) -> Does:
+    """Say something more at a moment; ``{deed}`` and ``{other}`` are deeds."""
+    return at(moment, lambda act, text: f"{text} {filled(act, words)}")
+
+
+def lead(moment: str, words: str) -> Does:
+    """Say something before it at a moment."""
+    return at(moment, lambda act, text: f"{filled(act, words)} {text}")
+
+
+def swap(moment: str, pattern: str, words: str) -> Does:
+    """Say some words in other ones at a moment."""
+
+    def said(act: Act, text: str) -> str | None:
+        new = re.sub(pattern, words, text, count=1)
+        return None if new == text else new
+
+    return at(moment, said)
+
+
+def filled(act: Act, words: str) -> str:
+    """Words with the deeds of the case."""
+    for name, value in (("deed", "deed"), ("other", "other_deed")):
+        if f"{{{name}}}" in words:
+            words = words.replace(f"{{{name}}}", getattr(act, value))
+    return words
+
+
+def rivals(value: str, kind: re.Pattern[str], count: int) -> list[str]:
+    """Other values of a kind: other words that its pattern lists, or other digits."""
+    words = [word for word in re.findall(r"[a-z]{3,}", kind.pattern) if kind.fullmatch(word) and word != value.lower()]
+    if not any(char.isdigit() for char in value):
+        return words[:count]
+    *_, digits = re.finditer(r"\d+", value)
+    made = []
+    for step in range(1, 60):
+        number = f"{(int(digits[0]) + step) % 10 ** len(digits[0]):0{len(digits[0])}d}"
+        other = f"{value[: digits.start()]}{number}{value[digits.end() :]}"
+        if kind.fullmatch(other) or kind.search(f" {other} "):
+            made.append(other)
+    return made[:count]
+
+
+def changed(value: Any) -> Any:
+    """Another value than one of a call."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, list):
+        return value[:-1]
+    if isinstance(value, Mapping):
+        return {key: changed(one) for key, one in value.items()}
+    return re.sub(r"\d(?=\D*$)", lambda found: str((int(found[0]) + 1) % 10), str(value))

@@ -1,0 +1,23 @@
+"""No cheat pays, and its harmless twin costs nothing: in every service, and in worlds of pages and files."""
+
+from __future__ import annotations
+
+import pytest
+
+from simia_gym.evaluation.cheats import play_cheats
+from simia_gym.policies import Policy
+from tests.cheats import kit
+from tests.domains.table import WORLDS, World
+
+ENOUGH = 20
+TASKS = 40
+CASES = [
+    (world, cheat) for world in WORLDS for cheat in (*(kit.CHEATS if world.config.service else ()), *world.own.cheats)
+]
+
+
+@pytest.mark.parametrize(("world", "cheat"), CASES, ids=lambda part: getattr(part, "name", None) or part.__doc__)
+def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: type[Policy]) -> None:
+    tasks = world.tasks(TASKS)[:TASKS]
+    (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], ENOUGH)
+    assert (score.problem is not None) == (score.cheat in world.own.holes), score
