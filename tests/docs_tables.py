@@ -1,7 +1,8 @@
 """The documentation's tables of settings and options, made from the settings classes.
 
 A table of fields stands below ``<!-- settings: module:Class -->``, one of the command line's options below
-``<!-- options: module:Class -->``, one of the keys of a file below ``<!-- model: module:Class -->``.
+``<!-- options: module:Class -->``, one of the keys of a file below ``<!-- model: module:Class -->``. The stored result
+of ``benchmarks/cheats.py`` stands below ``<!-- cheats: held -->`` and ``<!-- cheats: left -->``.
 ``python -m tests.docs_tables`` writes them anew.
 """
 
@@ -17,14 +18,22 @@ from simia_gym.cli.options import Option, options_of
 from simia_gym.common.dotted_names import load_object
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = (DOCS / "command-line.md", DOCS / "reference" / "settings.md", DOCS / "reference" / "service.md")
-MARKED = re.compile(r"(<!-- (options|settings|model): (\S+) -->\n\n)(?:\|.*\n)*")
+PAGES = (
+    DOCS / "command-line.md",
+    DOCS / "reference" / "settings.md",
+    DOCS / "reference" / "service.md",
+    DOCS / "rubrics.md",
+)
+CHEATS = DOCS.parent / "benchmarks" / "results" / "cheats.json"
+MARKED = re.compile(r"(<!-- (options|settings|model|cheats): (\S+) -->\n\n)(?:\|.*\n)*")
 
 
 def with_tables(page: str) -> str:
     """The text of a page with all tables made from the classes as they are."""
 
     def table(found: re.Match[str]) -> str:
+        if found[2] == "cheats":
+            return found[1] + "".join(f"{row}\n" for row in cheat_rows(held=found[3] == "held"))
         kind: Any = load_object(found[3])
         if found[2] == "options":
             rows = ["| option | default | |", "|---|---|---|", *map(option_row, options_of(kind))]
@@ -37,6 +46,23 @@ def with_tables(page: str) -> str:
         return found[1] + "".join(f"{row}\n" for row in rows)
 
     return MARKED.sub(table, page)
+
+
+def cheat_rows(*, held: bool) -> list[str]:
+    """A row for each cheat: how often it succeeds in every domain, of how many episodes, and what its twin keeps."""
+    scores = [score for score in orjson.loads(CHEATS.read_bytes()) if score["held"] == held]
+    domains = list(dict.fromkeys(score["domain"] for score in scores))
+    rows = [f"| class | cheat | {' | '.join(domains)} | its twin keeps |", "|---" * (len(domains) + 3) + "|"]
+    for about, cheat in dict.fromkeys((score["about"], score["cheat"]) for score in scores):
+        found = {score["domain"]: score for score in scores if (score["about"], score["cheat"]) == (about, cheat)}
+        cells = [shown(found[domain]) if domain in found else "" for domain in domains]
+        bent, lost = (sum(score[key] for score in found.values()) for key in ("bent", "lost"))
+        rows.append(f"| {about} | {cheat} | {' | '.join(cells)} | {f'{1 - lost / bent:.1%}' if bent else '-'} |")
+    return rows
+
+
+def shown(score: Any) -> str:
+    return f"{score['succeeded']} of {score['bent']}" if score["bent"] else "-"
 
 
 def key_row(name: str, field: Any) -> str:

@@ -14,6 +14,7 @@ from simia_gym.common.formatting import one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
+from simia_gym.evaluation.cheats import load_cheats
 from simia_gym.evaluation.checker import IDLE, REFUSER, Report, check_folder
 
 
@@ -29,6 +30,12 @@ def check_domain(
             "--write-goals", help="Write the goals of tasks from their gold actions, where missing or not reached."
         ),
     ] = False,
+    cheats: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE", help="A module or file.py; play each policy of its list CHEATS, and the twin of each."
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> int:
     """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser.
@@ -37,9 +44,10 @@ def check_domain(
         The exit code: 0; 1 if a check fails; 2 if the folder cannot be loaded.
 
     Raises:
-        InputError: The path is a file, not a folder.
+        InputError: The path is a file, not a folder, or no cheats can be loaded.
     """
     output = Output(json)
+    listed = [] if cheats is None else load_cheats(cheats)
     known = domain_folders()
     own = (path / "domain.yaml").is_file()
     folder = path if own else known.get(f"simia/{path}-v0", known.get(str(path), path))
@@ -50,6 +58,7 @@ def check_domain(
             folder,
             write_tools=write_tools,
             write_goals=write_goals,
+            cheats=listed,
             progress=lambda step: status.update(f"checking: {step}"),
         )
     if not report.loaded:
@@ -58,6 +67,9 @@ def check_domain(
         output.result(report.to_json())
         return 2
     output.console.print(_table(report))
+    if report.cheats:
+        output.console.print()
+        output.console.print(_cheats(report))
     for note in report.notes:
         output.say(f"note: {one_line(_from_here(note))}")
     for problem in report.problems:
@@ -90,4 +102,15 @@ def _table(report: Report) -> Table:
         won = [item[name] is True for item in report.tasks if name in item]
         if won:
             table.add_row(name, f"succeeds in {sum(won)} of {len(won)}{' (should be 0)' if name in IDLE else ''}")
+    return table
+
+
+def _cheats(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("cheat", overflow="fold")
+    table.add_column("succeeds", no_wrap=True)
+    table.add_column("twin fails", no_wrap=True)
+    for score in report.cheats:
+        of = f"of {score.bent}"
+        table.add_row(score.cheat, *((f"{score.succeeded} {of}", f"{score.lost} {of}") if score.bent else ("-", "-")))
     return table

@@ -7,8 +7,6 @@ bends the expert of a service (`simia_gym.service.Bent`) and names no ``service`
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
 from simia_gym.policies import Policy
-from simia_gym.policies.load import checked_class
+from simia_gym.policies.load import checked_class, see_current_folder
 from simia_gym.rollout.play import play_new
 from simia_gym.service import ServiceExpert
 from simia_gym.types import JsonObject, Task
@@ -28,6 +26,7 @@ MOST = 0.05
 LEAST = 0.97
 """The smallest share of the expert's successes that a twin must keep."""
 _LIST = "CHEATS"
+_FORM = f"Name a module, or a Python file, that has a list {_LIST} of policy classes, each with a twin."
 
 
 @dataclass
@@ -76,10 +75,12 @@ def load_cheats(module: str) -> list[type[Policy]]:
         InputError: There is no such module or list, it cannot be loaded, or it lists something that is no cheat.
     """
     where = f"cheats {module!r}"
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-    found = load_object(f"{module}:{_LIST}", folder=Path(here), where=where)
+    see_current_folder()
+    try:
+        found = load_object(f"{module}:{_LIST}", folder=Path.cwd(), where=where)
+    except InputError as error:
+        fix = error.fix if error.what.startswith("cannot import") else _FORM
+        raise InputError(error.what, where=error.where, fix=fix) from error
     if not isinstance(found, list | tuple) or not found:
         fix = "List policy classes, each with an attribute `twin`."
         raise InputError(f"{_LIST} is no list of classes, or it is empty", where=where, fix=fix)

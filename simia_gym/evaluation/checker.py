@@ -12,7 +12,7 @@ observation. For a domain without a world, only the files are checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -33,6 +33,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import TaskList, task_to_json
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
+from simia_gym.evaluation.cheats import Score, play_cheats
 from simia_gym.evaluation.gold import GoldPolicy, is_whole, try_gold
 from simia_gym.evaluation.gold import write_goals as write_goals_of
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
@@ -79,6 +80,7 @@ class Report:
         tasks: Per task its id, split and kind; whether its gold actions reach its goal, and succeed if they are played
             (``None`` if neither can be tried); and per policy whether it succeeded (``None`` if its episode was
             invalid).
+        cheats: The scores of cheats, if some were given and nothing else is wrong.
     """
 
     folder: Path
@@ -91,6 +93,7 @@ class Report:
     rows: int = 0
     selftests: list[SelfTest] = field(default_factory=list)
     tasks: list[JsonObject] = field(default_factory=list)
+    cheats: list[Score] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -125,13 +128,19 @@ class Report:
             "rows": self.rows,
             "selftests": {"total": len(self.selftests), "passed": passed},
             "tasks": self.tasks,
+            "cheats": [score.to_json() for score in self.cheats],
             "problems": [{"where": error.where, "what": error.what, "fix": error.fix} for error in self.problems],
             "notes": self.notes,
         }
 
 
 def check_folder(
-    path: Path, *, write_tools: bool = False, write_goals: bool = False, progress: Progress = lambda step: None
+    path: Path,
+    *,
+    write_tools: bool = False,
+    write_goals: bool = False,
+    cheats: Sequence[type[Policy]] = (),
+    progress: Progress = lambda step: None,
 ) -> Report:
     """Check a domain.
 
@@ -139,6 +148,7 @@ def check_folder(
         path: The domain's folder.
         write_tools: Whether to rewrite ``tools.json`` from the world's declarations.
         write_goals: Whether to write the tasks' goals from their gold actions, if the domain has a world.
+        cheats: Cheats to play on the tasks, each with its twin.
         progress: Called with the name of each step.
 
     Returns:
@@ -172,6 +182,8 @@ def check_folder(
     if untested:
         report.notes.append(f"tools without a self-test in {SELFTESTS}: {', '.join(untested)}")
     report.collect(lambda: _check_tasks(domain, report, progress))
+    if report.ok and cheats:
+        report.collect(lambda: _check_cheats(domain, report, cheats, progress))
     return report
 
 
@@ -384,6 +396,19 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
             f"warning: {REFUSER}, who says the same refusal to everything, succeeds in {len(refused)} of "
             f"{len(report.tasks)} tasks: {', '.join(refused[:_SHOWN])}{more}; let them require that the reason is told"
         )
+
+
+def _check_cheats(domain: Domain, report: Report, cheats: Sequence[type[Policy]], progress: Progress) -> Problems:
+    """Play cheats on the fixed tasks; where there are none, on generated ones."""
+    split: SplitChoice = "all" if any(domain.tasks.values()) else "dev"
+    suite = load_suite(EnvConfig(env=CUSTOM, domain=str(domain.folder), split=split))
+    fix = "Let the rubric ask for what the cheat leaves out, or mend the cheat or its twin."
+    for cheat in cheats:
+        progress(f"cheat {len(report.cheats) + 1} of {len(cheats)}")
+        for score in play_cheats(suite, suite.tasks, [cheat]):
+            report.cheats.append(score)
+            if score.problem is not None:
+                yield DomainError(score.problem, where=f"cheat {score.cheat!r}", fix=fix)
 
 
 def _try_policy(

@@ -97,15 +97,20 @@ def load_policy(
         hint = did_you_mean(spec, known.split(", "))
         fix = f"{hint}Known names: {known}; or give module:Class of your own."
         raise InputError(f"unknown policy {spec!r}", fix=fix)
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)  # at the end, so that it shadows no installed package
+    see_current_folder()
     try:
         found = load_object(spec, folder=Path.cwd(), where="policy")
     except InputError as error:
         fix = f"{error.fix} Known names: {known}.".strip()
         raise InputError(error.what, where=error.where, fix=fix) from error
     return checked_class(found, spec)
+
+
+def see_current_folder() -> None:
+    """Let modules of the current folder be imported; they shadow no installed package."""
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
 
 
 def _place(name: str, folder: Path | None) -> str:

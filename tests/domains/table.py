@@ -26,6 +26,7 @@ from ..airline import paraphrases as airline_words
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
 from ..retail import paraphrases as shop_words
+from ..webshop import cheats as pages
 from . import desk_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -74,6 +75,7 @@ OWN = {
         asks=airline_words.ASKS,
         silent=airline_words.SILENT,
     ),
+    "simia/webshop-v0": Own(cheats=pages.CHEATS),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
     "office": Own(bare=False),

@@ -1,0 +1,113 @@
+"""`simia check --cheats`: a cheat that pays, or a twin that fails, is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Simia
+
+MODULE = '''
+from simia_gym.service import Bent
+
+
+class Says(Bent):
+    words = ""
+
+    def bend(self, moment, step):
+        return [f"{step} {self.words}"] if moment == "refuse" and self.words else [step]
+
+
+class Honest(Says):
+    """Says that nothing was changed."""
+    words = "Nothing was changed."
+
+
+class Liar(Says):
+    """Says that it is done."""
+    words = "But I have done it all the same."
+    twin = Honest
+
+
+class Harmless(Honest):
+    """Says something harmless."""
+    twin = Honest
+
+
+class Wronged(Liar):
+    """Says that it is done, and so does its twin."""
+    twin = Liar
+
+
+class Idle(Says):
+    """Never does anything."""
+    twin = Honest
+
+
+CHEATS = [CHEAT]
+'''
+
+
+@pytest.fixture(scope="module")
+def lending(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from simia_gym.cli.app import run
+
+    folder = tmp_path_factory.mktemp("cheats") / "lending"
+    assert run(["new-domain", str(folder), "--kind", "service"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("cheat", "code", "problem"),
+    [("Liar", 0, ""), ("Harmless", 1, "it succeeds in"), ("Wronged", 1, "its twin fails"), ("Idle", 0, "")],
+)
+def test_what_a_cheat_earns(cheat: str, code: int, problem: str, lending: Path, simia: Simia) -> None:
+    Path("mine.py").write_text(MODULE.replace("CHEATS = [CHEAT]", f"CHEATS = [{cheat}]"))
+    told, as_json = (
+        simia("check", lending, "--cheats", "mine.py"),
+        simia("check", lending, "--cheats", "mine.py", "--json"),
+    )
+    assert (told.code, as_json.code) == (code, code)
+    (score,) = as_json.json["cheats"]
+    assert (score["bent"] > 10) == (cheat != "Idle")
+    assert score["cheat"] in told.out
+    problems = [item["what"] for item in as_json.json["problems"]]
+    assert len(problems) == code
+    assert all(problem in what for what in problems)
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "said"),
+    [
+        ("nowhere", "", "there is no module 'nowhere'"),
+        ("nowhere.py", "", "there is no file"),
+        ("my cheats", "", "names no object"),
+        ("listless", "x = 1", "has no 'CHEATS'"),
+        ("mine.py", "CHEATS = []", "is empty"),
+        ("mine.py", "CHEATS = [1]", "is not a class"),
+        ("mine.py", "class A:\n    def act(self, messages): return ''\nCHEATS = [A]", "A has no twin"),
+        ("mine.py", "class A:\n    twin = 1\n    def act(self, messages): return ''\nCHEATS = [A]", "the twin of A"),
+        ("mine.py", "\n1 / 0", "line 2: ZeroDivisionError"),
+    ],
+)
+def test_what_is_no_list_of_cheats(module: str, text: str, said: str, lending: Path, simia: Simia) -> None:
+    for name in ("mine.py", "listless.py"):
+        Path(name).write_text(text)
+    result = simia("check", lending, "--cheats", module)
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert said in result.err
+
+
+def test_a_cheat_that_raises_is_named(lending: Path, simia: Simia) -> None:
+    text = "class A:\n    def act(self, messages): return 1 / 0\nA.twin = A\nCHEATS = [A]"
+    Path("mine.py").write_text(text)
+    result = simia("check", lending, "--cheats", "mine.py", "--json")
+    (problem,) = result.json["problems"]
+    assert (result.code, "ZeroDivisionError" in problem["what"], "A, task" in problem["where"]) == (1, True, True)
+
+
+def test_the_expert_of_a_service_is_bent_in_services_only(desk: str, simia: Simia) -> None:
+    Path("mine.py").write_text(MODULE.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))
+    (problem,) = simia("check", desk, "--cheats", "mine.py", "--json").json["problems"]
+    assert "declares none" in problem["what"]
