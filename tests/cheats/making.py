@@ -111,7 +111,7 @@ class Act(Bent):
             verdict = self.verdict(strict=False)
         except Need:
             return None
-        if isinstance(verdict, Grant):
+        if isinstance(verdict, Grant) and self._wish is not None:
             self._closed, self._outcome, self._proposed, self._agreed = False, "", verdict, False
             self.gave_in = True
             wish = self.service.declared.wishes[self._wish]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
-from simia_gym.service import ServiceExpert
-from simia_gym.types import Task, Verdict
+from simia_gym.service import Bent, ServiceExpert
+from simia_gym.service.bent import Moment, Turn
+from simia_gym.types import Task, ToolCall, Verdict
 
-from .cheating import Bent
 from .table import World
 from .test_policies import verdicts
 
@@ -22,9 +22,9 @@ class Repeating(Bent):
         super()._begin(first)
         self._refusals = 0
 
-    def bend_words(self, words: str) -> str:
-        self._refusals += self._outcome == "refused"
-        return f"{words} {self.more}" if self._outcome == "refused" and self._refusals > 1 else words
+    def bend(self, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
+        self._refusals += moment == "refuse"
+        return [f"{step} {self.more}" if moment == "refuse" and self._refusals > 1 else step]
 
 
 def played(serving: World, more: str) -> Iterator[Verdict]:
