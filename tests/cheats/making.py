@@ -46,7 +46,8 @@ class Act(Bent):
         bent, action = self.bent, super().act(messages)
         self._added = []
         for call in action.get("tool_calls", ()) if isinstance(action, dict) else ():
-            own = self.step is not None and call["function"] == call_message(self.step)["tool_calls"][0]["function"]
+            step = self.step
+            own = isinstance(step, ToolCall) and call["function"] == call_message(step)["tool_calls"][0]["function"]
             self._added.append(not own)
             self.step = None if own else self.step
         if self.only_if_done:
