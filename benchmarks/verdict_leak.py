@@ -3,8 +3,8 @@
 Three agents that know nothing play generated tasks: one refuses everything, one only asks to wait, one asks for every
 detail, proposes what the customer wants, and backs out of it. From what the customer says and does, and in which of his
 messages, a logistic regression tells the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares
-only tasks with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes are
-masked.
+only tasks with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes
+are masked.
 
 A fourth agent makes use of a leak: it refuses everything once, and goes on only if the objection could be anybody's. It
 should solve no more than the agent without this trick, which grants everything.
@@ -259,14 +259,9 @@ def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: C
         if apart:
             found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])
     few = tasks[: count // 4]
-    tricks = {**trick(suite, service, few), "tasks": len(few)}
-    return {
-        "domain": suite.domain.name,
-        "trick": tricks,
-        "apart": sorted(apart),
-        "facts": sorted(facts),
-        "agents": found,
-    }
+    solved = {**trick(suite, service, few), "tasks": len(few)}
+    given = {"apart": sorted(apart), "facts": sorted(facts)}
+    return {"domain": suite.domain.name, **given, "agents": found, "solved": solved}
 
 
 def main() -> None:
