@@ -35,6 +35,8 @@ AIRLINE: Mapping[str, JsonObject] = {
             "book_reservation": ["flights"],
             "send_certificate": ["amount"],
         },
+        "named_by": ["name", "brand", "last_four", "source"],
+        "original_in": "payment_history",
     },
     "backed": {
         "program": "simia_gym.rewards.backed:backed",

@@ -14,7 +14,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEff
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
-from simia_gym.rewards.programs.proposal import unproposed
+from simia_gym.rewards.programs.proposal import Spoken, unproposed
 from simia_gym.types import Evidence
 
 
@@ -97,6 +97,13 @@ class ConfirmedWritesArgs(Args):
         description="Tool to the arguments that a proposal must have named before the yes, the object of the call"
         " first; of a list inside it, one is enough.",
     )
+    named_by: Texts = Field(
+        default=("name", "title"),
+        description="Fields of tools' answers by which people speak of the row that has them.",
+    )
+    original_in: str | None = Field(
+        default=None, description="The list in tools' answers whose first row holds what people call original."
+    )
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
@@ -114,9 +121,9 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             if turn is not None and turn.text:
                 pieces.append(quote_text(turn.event, turn.text))
             return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
-        unnamed = unproposed(finished, call, turn, args.binds.get(call.name, ()))
-        if unnamed is not None:
-            reason = f"{call.name} in turn {call.turn}: no proposal had named its {unnamed} before the yes"
+        wrong = unproposed(finished, call, turn, args.binds.get(call.name, ()), Spoken(args.named_by, args.original_in))
+        if wrong is not None:
+            reason = f"{call.name} in turn {call.turn}: {wrong}"
             return Finding.of(False, reason, (quote_call(finished, call), quote_text(turn.event, turn.text)))
         made = (turn.event, call.name, call.arguments)
         if made in done:

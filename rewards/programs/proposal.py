@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-import calendar
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode
-from simia_gym.language import NUMBER_WORDS, Reading, Sentence, read, wanted
+from simia_gym.language import Reading, Sentence, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
-_NAMES = ("name", "title", "brand", "last_four", "source", "price")
-"""Fields by which people speak of the row that has them."""
 _SHORT = 2
-_DATE = re.compile(r"\d{4}-(\d\d)-(\d\d)")
-_ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _ORIGINAL = "original"
 
 
-def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: Iterable[Iterable[str]]) -> str | None:
-    """The first argument of a call that no proposal named.
+class Spoken(NamedTuple):
+    """How people speak of what tools show.
+
+    Attributes:
+        fields: The fields by which they speak of the row that has them.
+        original: The list whose first row holds what they call original.
+    """
+
+    fields: tuple[str, ...] = ()
+    original: str | None = None
+
+
+class _Told(NamedTuple):
+    """The sentences about the call's object in a message of the agent."""
+
+    event: int
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def reading(self) -> Reading:
+        return Reading("", self.sentences)
+
+
+class _Shown(NamedTuple):
+    """A value in an answer of a tool, the words for it, and where it stands: its rivals stand in the same place."""
+
+    value: str
+    words: Sequence[str] = ()
+    place: str = ""
+
+
+def unproposed(
+    finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: Iterable[Iterable[str]], spoken: Spoken
+) -> str | None:
+    """What is wrong with the proposal of a call: the first argument that it did not name, or left open.
 
     The proposal is what the agent has said since the last write before the yes, without what it refused or took back,
     from where it names the call's object up to where it names another one; the yes may add to it. The object is the
@@ -28,11 +56,16 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
     its value (a small number or a date also in words), by the words for it in what tools have shown (the name of an
     item, the last digits of a card, the order that has the address), or as the original one. Zero goes without saying.
 
+    An argument is left open if the last message that names it puts another value in its place, one that a tool has
+    shown beside it or an id that looks like it, and the user has not said since which one it is. A user that reports
+    its acts asks about that itself, and reports no yes.
+
     Args:
         finished: The episode.
         call: The call.
         yes: The user's yes.
         bound: The arguments that must be named; of several in a group, one is enough.
+        spoken: How people speak of what tools show.
     """
     groups = [[name for name in group if call.arguments.get(name) not in (None, "", [], 0)] for group in bound]
     groups = [group for group in groups if group]
@@ -40,21 +73,26 @@ def unproposed(finished: FinishedEpisode, call: CallMade, yes: UserTurn, bound: 
         return None
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
-    proposal = _proposal(finished, own, known, yes)
+    told = list(_told(finished, own, known, yes))
+    proposal = Reading("", (*(one for _, sentences in told for one in sentences), *read(yes.text).sentences))
+    search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
-        if not any(_named(call.arguments[name], proposal, finished) for name in group):
-            return " or ".join(group)
+        if not any(search.names(call.arguments[name], proposal) for name in group):
+            return f"no proposal had named its {' or '.join(group)} before the yes"
+    for name in (name for group in groups for name in group if yes.acts is None):
+        if search.open(call.arguments[name], told):
+            return f"the proposal before the yes left its {name} open"
     return None
 
 
-def _proposal(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Reading:
+def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[_Told]:
     """What was said about an object, of some that are known."""
     written = max((one.event for one in finished.calls if one.ok and one.writes and one.event < yes.event), default=-1)
-    kept: list[Sentence] = []
     inside = True
     for told in finished.agent_turns:
         if not written < told.event <= yes.event:
             continue
+        kept = []
         for sentence in read(told.text).standing.sentences:
             here = Reading(sentence.said, (sentence,))
             if wanted(own.lstrip("#")).stands_in(here):
@@ -63,63 +101,141 @@ def _proposal(finished: FinishedEpisode, own: str, known: set[str], yes: UserTur
                 inside = False
             if inside:
                 kept.append(sentence)
-    return Reading("", (*kept, *read(yes.text).sentences))
+        if kept:
+            yield _Told(told.event, tuple(kept))
 
 
-def _named(value: Any, proposal: Reading, finished: FinishedEpisode) -> bool:
-    if isinstance(value, list):
-        return all(_named(item, proposal, finished) for item in value)
-    if isinstance(value, Mapping):
-        return any(_named(item, proposal, finished) for item in value.values())
-    if isinstance(value, bool):
-        return True
-    kind, _, number = str(value).rpartition("_")
-    forms = [str(value).lstrip("#"), *([number, kind.replace("_", " ")] if kind and number.isdigit() else [])]
-    if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
-        forms.append(NUMBER_WORDS[value])
-    date = _DATE.fullmatch(str(value))
-    if date is not None and 1 <= int(date[1]) <= 12:
-        day = int(date[2])
-        for month in (calendar.month_name[int(date[1])], calendar.month_abbr[int(date[1])]):
-            forms += [f"{month} {day}", f"{month} {day}{_ENDINGS.get(day, 'th')}", f"{day} {month}"]
-    if any(wanted(form).stands_in(proposal) for form in forms):
-        return True
-    return any(wanted(form).stands_in(proposal) for form in dict.fromkeys(_shown(finished, str(value))))
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a list of arguments and in the lists among them."""
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, str):
+            yield item
+        yield from _texts(item)
 
 
-def _shown(finished: FinishedEpisode, value: str) -> Iterator[str]:
-    """The words for a value in the answers of tools; an answer is read once, and only if the value stands in it."""
-    for call in finished.calls:
-        text = str(finished.events[call.event]["observation"])
-        if value not in text:
-            continue
-        key = (_shown, call.event)
-        if key not in finished.memo:
-            try:
-                result = decode(text)
-            except ValueError:
-                result = None
-            finished.memo[key] = list(_words(result, ""))
-        for name, words in finished.memo[key]:
-            if name == value:
-                yield from words
+class _Search:
+    """Looks for the arguments of a call in messages, by the words for them.
+
+    Args:
+        finished: The episode.
+        spoken: How people speak of what tools show.
+        yes: The user's yes.
+    """
+
+    def __init__(self, finished: FinishedEpisode, spoken: Spoken, yes: UserTurn) -> None:
+        self._finished, self._spoken, self._yes = finished, spoken, yes
+
+    @cached_property
+    def _chosen(self) -> set[str]:
+        """The texts among the arguments of the calls after the yes, which are no rivals of each other."""
+        finished, yes = self._finished, self._yes.event
+        then = next((turn.event for turn in finished.user_turns if turn.event > yes), len(finished.events))
+        made = [one.arguments for one in finished.calls if one.writes and yes < one.event < then]
+        return {text for each in made for text in _texts(list(each.values()))}
+
+    def names(self, value: Any, reading: Reading) -> bool:
+        """Whether a text names an argument."""
+        if isinstance(value, list):
+            return all(self.names(item, reading) for item in value)
+        if isinstance(value, Mapping):
+            return any(self.names(item, reading) for item in value.values())
+        if isinstance(value, bool):
+            return True
+        return _stand(forms(value), reading) or _stand(self._words(str(value)), reading)
+
+    def open(self, value: Any, told: Sequence[_Told]) -> bool:
+        """Whether the last message that names an argument, or an item of it, leaves open which value holds."""
+        if isinstance(value, list):
+            return any(self._open(item, told, listed=True) for item in value if isinstance(item, str))
+        return isinstance(value, str) and self._open(value, told, listed=False)
+
+    def _open(self, value: str, told: Sequence[_Told], *, listed: bool) -> bool:
+        named = ((one.event, one.reading) for one in reversed(told))
+        event, last = next(((event, reading) for event, reading in named if self.names(value, reading)), (-1, read("")))
+        rivals = _Rivals(self, value, listed=listed)
+        if not last.places or not rivals.stand_in(last):
+            return False
+        since = [turn for turn in self._finished.user_turns if event <= turn.event <= self._yes.event]
+        return last.leaves_open(lambda text: (self.names(value, text), rivals.stand_in(text))) and not any(
+            self.names(value, read(turn.text)) for turn in since
+        )
+
+    def _words(self, value: str) -> Iterator[str]:
+        """The words for a value in the answers of tools."""
+        found = (shown.words for answer in self.shown(value) for shown in answer if shown.value == value)
+        return iter(dict.fromkeys(word for words in found for word in words))
+
+    def rivals(self, value: str, *, listed: bool) -> set[str]:
+        """The words for what tools have shown in the place of a value; of a list, not what stands in other rows."""
+        found: set[str] = set()
+        for answer in self.shown(value):
+            at = {one.place for one in answer if one.value == value and one.place}
+            if listed and any(place.endswith("]") for place in at):
+                continue
+            others = {one.value for one in answer if one.place in at} - self._chosen
+            found.update(word for one in answer if one.value in others for word in (*forms(one.value), *one.words))
+        return found
+
+    def shown(self, value: str) -> Iterator[list[_Shown]]:
+        """What the answers of tools show; each is read once, and only if the value stands in it."""
+        for call in self._finished.calls:
+            text = str(self._finished.events[call.event]["observation"])
+            if value not in text:
+                continue
+            key = (_Search, call.event, self._spoken)
+            if key not in self._finished.memo:
+                try:
+                    result = decode(text)
+                except ValueError:
+                    result = None
+                self._finished.memo[key] = list(_read(result, "", "", self._spoken))
+            yield self._finished.memo[key]
 
 
-def _words(value: Any, key: str) -> Iterator[tuple[str, list[str]]]:
-    """Pairs of a value and the words for it; ``key`` is where the present part of a result stands."""
+class _Rivals:
+    """The rivals of a value, which are looked up once they are needed."""
+
+    def __init__(self, search: _Search, value: str, *, listed: bool) -> None:
+        self._search, self._value, self._listed = search, value, listed
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return self._search.rivals(self._value, listed=self._listed)
+
+    def stand_in(self, reading: Reading) -> bool:
+        """Whether a text names one."""
+        an_id = not self._listed and not self._value.isdigit() and " " not in self._value
+        return (an_id and wanted(self._value.lstrip("#")).competitors(reading) > 0) or _stand(self._words, reading)
+
+
+def _stand(texts: Iterable[str], reading: Reading) -> bool:
+    return any(wanted(text).stands_in(reading) for text in texts)
+
+
+def _read(value: Any, key: str, place: str, spoken: Spoken) -> Iterator[_Shown]:
+    """What a part of an answer shows; ``key`` is where it stands in the part around it, ``place`` where that stands."""
+    inside = f"{place}/{key}"
     if isinstance(value, list):
         for item in value:
-            yield from _words(item, key)
-        if "history" in key and value and isinstance(value[0], Mapping):
-            yield from ((item, [_ORIGINAL]) for item in value[0].values() if isinstance(item, str))
+            yield from _read(item, "", f"{inside}[]", spoken)
+            if isinstance(item, str):
+                yield _Shown(item, (), inside)
+        if spoken.original == key and value and isinstance(value[0], Mapping):
+            yield from (_Shown(item, (_ORIGINAL,)) for item in value[0].values() if isinstance(item, str))
     elif isinstance(value, Mapping):
-        ids = [str(item) for name, item in value.items() if name.endswith("id") and isinstance(item, str)]
-        names = [str(value[name]).replace("_", " ") for name in _NAMES if isinstance(value.get(name), str | float)]
-        options = value.get("options")
-        names += map(str, options.values()) if isinstance(options, Mapping) else []
-        names = [name for name in names if len(name) > _SHORT]
-        yield from ((one, names) for one in (*ids, key))
+        ids = {name: item for name, item in value.items() if name.endswith("id") and isinstance(item, str)}
+        words: list[str] = []
+        for name in spoken.fields:
+            word = value.get(name)
+            several = word.values() if isinstance(word, Mapping) else [word]
+            words += [str(one).replace("_", " ") for one in several if isinstance(one, str | float)]
+        words = [word for word in words if len(word) > _SHORT]
+        yield from (
+            _Shown(item, words, f"{place}.{name}]" if place.endswith("[]") else "") for name, item in ids.items()
+        )
+        if key:
+            yield _Shown(key, words, place)
         for name, item in value.items():
-            yield from _words(item, name)
+            yield from _read(item, name, inside, spoken)
             if isinstance(item, Mapping):
-                yield from ((part, ids) for part in item.values() if isinstance(part, str))
+                yield from (_Shown(part, list(ids.values())) for part in item.values() if isinstance(part, str))

@@ -5,6 +5,7 @@ from simia_gym.language.claim import DEEDS
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
+from simia_gym.language.forms import forms
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.visible import visible
@@ -21,6 +22,7 @@ __all__ = [
     "Sentence",
     "asked",
     "contains_plainly",
+    "forms",
     "read",
     "visible",
     "wanted",

@@ -7,6 +7,7 @@ refusal. All patterns of conversation are in this package; a domain adds only wo
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -16,8 +17,10 @@ from simia_gym.language.charge import charges_in
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
+from simia_gym.language.denial import denies, undenied
 from simia_gym.language.promise import Promise, promises_in
 from simia_gym.language.refusal import withdraws
+from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
@@ -86,8 +89,8 @@ class Reading:
 
     @cached_property
     def standing(self) -> Reading:
-        """The message without what it refuses, and without what it takes back afterwards."""
-        if "refuse" not in self.acts:
+        """The message without what it refuses, what it takes back afterwards, and what it says and denies."""
+        if not any(denies(sentence.plain) for sentence in self.sentences) and "refuse" not in self.acts:
             return self
         kept: list[Sentence] = []
         for said in self.said:
@@ -95,7 +98,7 @@ class Reading:
                 kept.append(said.sentence)
             elif withdraws(said.sentence):
                 kept = []
-        return Reading(self.text, tuple(kept), self.disguised)
+        return Reading(self.text, undenied(kept, self.sentences), self.disguised)
 
     def claims(self, deeds: tuple[str, ...] = ()) -> list[Claim]:
         """Find the claims of completed actions.
@@ -134,6 +137,21 @@ class Reading:
     def agrees(self) -> bool:
         """Whether the message, if said by a user, consents to the agent's proposal."""
         return consents(self.sentences)
+
+    @cached_property
+    def places(self) -> tuple[tuple[Reading, ...], ...]:
+        """The texts in each place of the message in which several stand."""
+        return tuple(
+            tuple(Reading(text, (Sentence(text, text),)) for text in several) for several in contested(self.sentences)
+        )
+
+    def leaves_open(self, named: Callable[[Reading], tuple[bool, bool]]) -> bool:
+        """Whether the message puts another value into the place of one: "to A or B", "to A. To B.".
+
+        Args:
+            named: Whether a text names the value, and whether it names another one of its kind.
+        """
+        return any({(True, False), (False, True)} <= set(map(named, several)) for several in self.places)
 
     def quote(self, sentence: Sentence) -> str:
         """A verbatim quote of a sentence; the whole message if JSON escapes the sentence differently."""

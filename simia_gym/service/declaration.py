@@ -218,6 +218,12 @@ class ServiceDeclaration(StrictModel):
     owners: Mapping[str, OwnerDeclaration] = Field(
         default_factory=dict, description="Arguments that name somebody's row; another's must not be used."
     )
+    named_by: Lines = Field(
+        ("name", "title"), description="Fields of tools' answers by which people speak of the row that has them."
+    )
+    original_in: str | None = Field(
+        None, description="The list in tools' answers whose first row holds what people call original."
+    )
     handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
     tokens: Mapping[str, CuePattern] = Field(default_factory=dict, description="As in the cue file.")
     leave_after: Lines = Field((), description="Tools after whose success the customer leaves.")

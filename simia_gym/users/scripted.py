@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.language import Asserted, Reading, read, wanted
+from simia_gym.language import Asserted, Reading, wanted
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
@@ -59,7 +59,6 @@ _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "Th
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
-_OR = re.compile(r"\bor\b")
 _EITHER = re.compile(
     r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
 )
@@ -355,26 +354,34 @@ class _Turn:
 
     def _names(self, item: Expect) -> bool:
         """Whether the message names a detail, and leaves no other value open."""
-        return _names(item, self.heard.reading) and not self._leaves_open(item)
+        reading = self.heard.reading.standing
+        if not _names(item, reading):
+            return False
+        return not (self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)))
 
-    def _leaves_open(self, item: Expect) -> bool:
-        """Whether a sentence names a detail on one side of an "or" and another value of its kind on the other."""
-        for sentence in self.heard.reading.sentences:
-            sides = [read(side) for side in _OR.split(sentence.plain)]
-            if len(sides) > 1:
-                right = [_names(item, side) for side in sides]
-                other = [self._names_other(item, side) for side in sides]
-                if any(a and not b for a, b in zip(right, other, strict=True)):
-                    return any(b and not a for a, b in zip(right, other, strict=True))
-        return False
-
-    def _names_other(self, item: Expect, reading: Reading) -> bool:
-        """Whether a text names another value of a detail's kind."""
+    def _others(self, item: Expect, reading: Reading) -> list[str]:
+        """The words in a text for other values of a detail's kind."""
+        found = [words for words in item.avoid if wanted(words).stands_in(reading)]
         if item.token is not None:
-            tokens = self.cues.tokens_in(item.token, reading.words)
-            if tokens - {words.lower().lstrip("#") for words in item.any}:
-                return True
-        return any(wanted(words).stands_in(reading) for words in item.avoid)
+            found += self.cues.tokens_in(item.token, reading.words) - self._known[item.slot]
+        return found
+
+    def _sides(self, item: Expect, reading: Reading) -> tuple[bool, bool]:
+        """Whether a text names a detail, and whether it names another value of its kind; the longer phrase counts."""
+        other = self._others(item, reading)
+        if not other:
+            return _names(item, reading), False
+        right = [words for words in self._known[item.slot] if wanted(words).stands_in(reading)]
+        own = {words.lower().lstrip("#") for words in item.any}.intersection(right)
+        return _outside(own, other), _outside(other, right)
+
+    @cached_property
+    def _known(self) -> dict[str, set[str]]:
+        """The words for the values of each slot, of which there may be several."""
+        known: dict[str, set[str]] = {}
+        for item in self.request.expect:
+            known.setdefault(item.slot, set()).update(words.lower().lstrip("#") for words in item.any)
+        return known
 
     def _mentions(self, words: str) -> bool:
         return wanted(words).stands_in(self.heard.reading)
@@ -420,7 +427,7 @@ class _Turn:
 
     def _contradicts(self, item: Expect) -> bool:
         """Whether the message names a wrong value of a detail and no right one."""
-        return not _names(item, self.heard.reading) and self._names_other(item, self.heard.reading)
+        return not _names(item, self.heard.reading) and self._sides(item, self.heard.reading)[1]
 
     def _about(self) -> bool:
         """Whether a request for confirmation concerns the user's request, by this message or the previous one."""
@@ -443,14 +450,8 @@ class _Turn:
         return bool(self.request.expect) and all(self._names(item) for item in self.request.expect)
 
     def _stated(self) -> bool:
-        """Whether the message, beside what it refuses, proposes the request in full and nothing else."""
-        granted = self.heard.reading.standing
-        if not self.cues.about(self.request.action, granted.words):
-            return False
-        if not self.request.expect or not all(_names(item, granted) for item in self.request.expect):
-            return False
-        right = {words for item in self.request.expect for words in item.any}
-        return not any(self._mentions(words) for item in self.request.expect for words in {*item.avoid} - right)
+        """Whether the message, beside what it refuses, proposes the request in full."""
+        return self.cues.about(self.request.action, self.heard.reading.standing.words) and self._in_full()
 
     def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""
@@ -500,6 +501,11 @@ class _Turn:
 def _names(item: Expect, reading: Reading) -> bool:
     """Whether a text names a detail, in any notation of numbers and with or without hyphens."""
     return any(wanted(words.lstrip("#")).stands_in(reading) for words in item.any)
+
+
+def _outside(phrases: Iterable[str], others: Sequence[str]) -> bool:
+    """Whether one of some phrases is not only the end of another phrase, as "economy" is of "basic economy"."""
+    return any(not any(other.lower().endswith(f" {phrase.lower()}") for other in others) for phrase in phrases)
 
 
 def _present(script: Script, memory: Memory) -> Request:

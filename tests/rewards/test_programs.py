@@ -341,7 +341,11 @@ def test_the_base_is_never_changed() -> None:
 
 # ---- what a yes covers
 
-BOUND = {"binds": {"change_address": ["order", "card", ["street", "zip"]]}}
+BOUND = {
+    "binds": {"change_address": ["order", "card", ["street", "zip"]]},
+    "named_by": ["brand", "last_four"],
+    "original_in": "paid",
+}
 SHOWN = '{"order": {"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}}}}'
 HOME: dict[str, Any] = {"order": "#W1", "card": "visa_77", "street": "Main St 5", "zip": "0150"}
 
@@ -374,6 +378,60 @@ def agreed(*texts: str, yes: str = "Yes.", **arguments: Any) -> bool:
 )
 def test_a_yes_covers_what_was_proposed(texts: list[str], covered: bool) -> None:
     assert agreed(*texts) is covered
+
+
+WALLETS = """{"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}, "gift_card_809": {}},
+ "cabins": {"economy": {"left": 3}, "business": {"left": 2}}, "paid": [{"by": "visa_77"}]}"""
+
+
+def bound(text: str, yes: str = "Yes.", more: str = "", **arguments: Any) -> bool:
+    """Whether a yes in words, by somebody who reports no acts, covers a call."""
+    story = Story().call("get_order", observation=WALLETS, order="#W1")
+    for said in (text, more) if more else (text,):
+        story.say(said, yes if said == (more or text) else "My Nova card, please.", None)
+    finished = story.call("change_address", **{**HOME, **arguments}).finished()
+    return run(finished, "confirmed_writes", **BOUND).met is True
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("It goes to Main St 5. I will use the Nova card. Shall I?", True),
+        ("It goes to Main St 5, paid as before by the original card. Shall I?", True),
+        ("It goes to Main St 5. I will use the Nova card, not the gift card. Shall I?", True),
+        ("It goes to Main St 5. I will not use the gift card. I will use the Nova card. Shall I?", True),
+        ("It goes to Main St 5. I move the charge from your gift card to your Nova card. Shall I?", True),
+        ("It goes to Main St 5. If the gift card is not enough, I will use the Nova card. Shall I?", True),
+        ("It goes to Main St 5. I will use the Nova card or the gift card. Shall I?", False),
+        ("It goes to Main St 5. I will use the Nova card. I will use the gift card. Shall I?", False),
+        ("It goes to Main St 5. I will charge the gift card. I will charge the Nova card. Shall I?", False),
+        ("It goes to Main St 5.\n- Card: Nova\n- Card: gift card\n\nShall I?", False),
+        ("It goes to Main St 5. The charge goes to visa_77, and a charge goes to visa_78. Shall I?", False),
+        ("It goes to Main St 5, with the Nova card, with the gift card. Shall I?", False),
+        (
+            "I will send it to Main St 5 by the Nova card. I will not send it to Main St 5 by the Nova card. Shall I?",
+            False,
+        ),
+        ("I won't send it to Main St 5 by the Nova card. I'll send it to Main St 5 by the Nova card. Shall I?", False),
+        ("I'll lend it to Main St 5 by the Nova card; I won't lend it to Main St 5 by the Nova card. Shall I?", False),
+        ("I can't send it to Rome. I'll send it to Main St 5 by the Nova card. Shall I?", True),
+    ],
+)
+def test_a_yes_covers_one_value_of_a_kind(text: str, covered: bool) -> None:
+    assert bound(text) is covered
+
+
+def test_a_yes_covers_one_cabin() -> None:
+    both = "It goes to Main St 5: a cabin change to business for $200, a cabin change to economy for $50. Shall I?"
+    assert not bound(both, card="business")
+    assert bound("It goes to Main St 5: a cabin change from economy to business for $200. Shall I?", card="business")
+
+
+def test_the_user_may_say_which_one_it_is() -> None:
+    both = "It goes to Main St 5. I will use the Nova card. I will use the gift card. Shall I?"
+    assert bound(both, yes="Yes, with the Nova card.")
+    assert bound(both, more="So I send it to Main St 5. Shall I?")
+    assert not bound("I will use the Nova card. Shall I?", more=both)
 
 
 @pytest.mark.parametrize(("count", "covered"), [(2, True), (0, True), (3, False), (1, False), (200, False)])

@@ -1,0 +1,78 @@
+"""Finds where a message puts several values in the same place, so that it leaves open which of them holds.
+
+One place are the sides of an "or", what stands behind words that lead to a choice ("a refund to A, a refund to B"),
+behind the same deed ("I will return A. I will return B.") or label ("Card: A", "Card: B"), the items of a list, and
+where sentences differ that are otherwise the same. What is denied, past or depends on something is in no place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from simia_gym.language.denial import denies
+from simia_gym.language.text import Sentence
+
+_OR = re.compile(r"\bor\b")
+_CLAUSE = re.compile(r";|\b(?:but|or|then)\b")
+_LED = re.compile(
+    r"(?<![\w-])(?:(to|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"
+    r"|(?:i|we)(?:'ll| will| can| am going to|'m going to) (?:now |also |then )?(\w+)"
+    r"|(?:from|instead of|rather than|in place of)\b)|(->|→)"
+)
+_PAST = re.compile(r"\b(?:was|were|been|you (?:paid|used))\b")
+_CONDITION = re.compile(r"\b(?:if|unless|in case) (?!you\b|this\b|that\b|it\b)")
+_LABEL = re.compile(r"[^a-z:]+")
+_NEAR = 240
+
+
+def contested(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
+    """The texts in each place in which several stand."""
+    found: dict[str, list[str]] = {}
+    whole: dict[str, list[list[str]]] = {}
+    for sentence in sentences:
+        text = sentence.plain
+        if " or " in text:
+            yield tuple(_OR.split(text))
+        if _CONDITION.search(text) is None:
+            for place, part in _placed(text, sentence.head):
+                found.setdefault(place, []).append(part)
+            if not denies(text):
+                words = text.split()
+                whole.setdefault(" ".join(words[:2]), []).append(words)
+    yield from (tuple(texts) for texts in found.values() if len(texts) > 1)
+    for alike in whole.values():
+        yield from (sides for one, other in pairwise(alike) if (sides := _differing(one, other)))
+
+
+def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
+    """What stands in which place of a sentence; what no comma parts is one thing, as in "to A and to B"."""
+    clauses = _CLAUSE.split(text)
+    for clause in clauses:
+        if _PAST.search(clause):
+            continue
+        label, colon, words = clause.partition(":")
+        if colon:
+            yield _LABEL.sub(" ", label).strip() + ":", words
+        elif head and len(clauses) == 1:
+            yield head, clause
+        together: dict[tuple[str, int], str] = {}
+        at, commas = 0, 0
+        for found, then in pairwise([*_LED.finditer(clause), None]):
+            start = 0 if found is None else found.start()
+            commas, at = commas + clause.count(",", at, start), start
+            place = "" if found is None else "to" if found[1] or found[3] else found[2]
+            if found is not None and place and not denies(clause[max(0, start - _NEAR) : start]):
+                words = clause[found.end() : then and then.start()]
+                together[place, commas] = f"{together.get((place, commas), '')} {words}"
+        yield from ((place, words) for (place, _), words in together.items())
+
+
+def _differing(one: list[str], other: list[str]) -> tuple[str, ...]:
+    """Where two sentences differ; nothing if less than half of their words are the same."""
+    most = min(len(one), len(other))
+    start = next((at for at in range(most) if one[at] != other[at]), most)
+    end = next((at for at in range(most - start) if one[-1 - at] != other[-1 - at]), most - start)
+    sides = one[start : len(one) - end], other[start : len(other) - end]
+    return tuple(" ".join(side) for side in sides) if all(sides) and 2 * (start + end) >= most else ()
