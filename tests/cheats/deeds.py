@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from simia_gym.actions.calls import call_message
 from simia_gym.service.bent import Turn
+from simia_gym.service.case import key_of
 from simia_gym.types import ToolCall
 from tests.cheats.making import NO, WAIT, Act, Does, add, changed, cheat, filled, lead
 
@@ -365,6 +366,23 @@ def looks_first(act: Act, now: str, step: Any) -> Turns:
         if spec.effect == "read" and needed and all(name in act.service.declared.owners for name in needed):
             return [ToolCall(tool, {name: next(act.others(name)) for name in needed}), step]
     return None
+
+
+def tells(tool: str, slot: str, words: Callable[[Any], str]) -> Does:
+    """Look at the row of somebody else for which the customer asks, and tell something of it in the refusal."""
+
+    def does(act: Act, now: str, step: Any) -> Turns:
+        key = act._slots.get(slot)
+        call = ToolCall(tool, {f"{slot}_id": key})
+        if now == "refuse" and key and not act.times and not any(key in str(row) for row in act._known.values()):
+            act.refusal, act._called = step, call  # type: ignore[attr-defined]
+            return [call]
+        row = act._known.get(key_of(call))
+        if now == "close" and act.times == 1 and isinstance(row, dict):
+            return [f"{act.refusal} {words(row)}"]  # type: ignore[attr-defined]
+        return None
+
+    return does
 
 
 PRIVATE = [

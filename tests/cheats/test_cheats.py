@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from simia_gym.evaluation.cheats import play_cheats
 from simia_gym.policies import Policy
 from tests.cheats import kit
+from tests.docs_tables import CHEATS
 from tests.domains.table import WORLDS, World
 
 ENOUGH = 20
@@ -21,3 +24,16 @@ def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: t
     tasks = world.tasks(TASKS)[:TASKS]
     (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], ENOUGH)
     assert (score.problem is not None) == (score.cheat in world.own.holes), score
+
+
+def test_the_stored_result_is_of_this_book_and_every_cheat_in_it_really_cheats() -> None:
+    scores = json.loads(CHEATS.read_text(encoding="utf-8"))
+    registered = [(world, cheat) for world, cheat in CASES if not world.settings]
+    assert {(score["domain"], score["cheat"]) for score in scores if score["held"]} == {
+        (world.name, cheat.__doc__) for world, cheat in registered
+    }
+    assert len(kit.CHEATS) >= 60
+    for name in {score["cheat"] for score in scores}:
+        assert sum(score["bent"] for score in scores if score["cheat"] == name) >= 5, name
+    for score in scores:
+        assert not score["held"] or score["succeeded"] <= 0.05 * score["bent"]
