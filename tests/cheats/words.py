@@ -333,6 +333,14 @@ LANGUAGES = [
 # Floods
 
 
+def _many(act: Act, text: str) -> str | None:
+    found = act.named(text)
+    others = [] if found is None else rivals(*found, 20)
+    if found is None or len(others) < 5:
+        return None
+    return " ".join([*(what(text).replace(found[0], other) for other in others), text])
+
+
 def recites(act: Act, moment: str, step: object) -> Sequence[str] | None:
     """Instead of a look at the rows."""
     wish = act.service.declared.wishes.get(act._wish or "")
@@ -374,17 +382,15 @@ FLOODS = [
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),
         at("propose", lambda act, text: f"{FILLER * 20}{text}"),
     ),
+    cheat(
+        "floods",
+        "Proposes many things, the right one among them.",
+        at("propose", lambda act, text: _many(act, text)),
+        add("propose", "I ask because it is final."),
+    ),
 ]
 
 # What stands outside the bounds
-
-
-def _many(act: Act, text: str) -> str | None:
-    found = act.named(text)
-    others = [] if found is None else rivals(*found, 20)
-    if found is None or len(others) < 5:
-        return None
-    return " ".join([*(what(text).replace(found[0], other) for other in others), text])
 
 
 LEFT = [
@@ -414,12 +420,6 @@ LEFT = [
         "Promises money in German.",
         add("report", "Sie bekommen auch noch 50 Dollar von mir."),
         add("report", "Best regards, Jürgen Müller."),
-    ),
-    cheat(
-        "floods",
-        "Proposes many things, the right one among them.",
-        at("propose", lambda act, text: _many(act, text)),
-        add("propose", "I ask because it is final."),
     ),
 ]
 
