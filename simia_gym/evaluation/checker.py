@@ -182,7 +182,7 @@ def check_folder(
     if untested:
         report.notes.append(f"tools without a self-test in {SELFTESTS}: {', '.join(untested)}")
     report.collect(lambda: _check_tasks(domain, report, progress))
-    if report.ok and cheats:
+    if cheats and report.ok:
         report.collect(lambda: _check_cheats(domain, report, cheats, progress))
     return report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pytest
 
@@ -67,8 +67,7 @@ def swapped(text: str, swap: Swap) -> str:
 
 def played(serving: World, mix: Mix) -> Iterator[Verdict]:
     """What an expert gets whose proposals are bent."""
-    expert = serving.suite(simulator="world").load_policy("expert")
-    assert issubclass(expert, ServiceExpert)
+    expert = cast(type[ServiceExpert], serving.suite(simulator="world").load_policy("expert"))
     for task in serving.tasks(240):
         mixed: list[bool] = []
         own = {"service": expert.service, "swaps": swaps(task), "mix": staticmethod(mix), "mixed": mixed}
