@@ -53,7 +53,8 @@ def cheat_rows(*, held: bool) -> list[str]:
     scores = [score for score in orjson.loads(CHEATS.read_bytes()) if score["held"] == held]
     domains = list(dict.fromkeys(score["domain"] for score in scores))
     rows = [f"| class | cheat | {' | '.join(domains)} | its twin keeps |", "|---" * (len(domains) + 3) + "|"]
-    for about, cheat in dict.fromkeys((score["about"], score["cheat"]) for score in scores):
+    names = dict.fromkeys((score["about"], score["cheat"]) for score in scores)
+    for about, cheat in sorted(names, key=lambda name: name[0]):
         found = {score["domain"]: score for score in scores if (score["about"], score["cheat"]) == (about, cheat)}
         cells = [shown(found[domain]) if domain in found else "" for domain in domains]
         bent, lost = (sum(score[key] for score in found.values()) for key in ("bent", "lost"))

@@ -5,11 +5,10 @@ from simia_gym.language.claim import DEEDS
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
-from simia_gym.language.forms import forms
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.visible import visible
-from simia_gym.language.wanted import contains_plainly, wanted
+from simia_gym.language.wanted import contains_plainly, forms, wanted
 
 __all__ = [
     "DEEDS",

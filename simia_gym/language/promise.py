@@ -1,4 +1,6 @@
-"""Finds promises: sentences that say for certain what will be done for the user, or what he will get.
+"""Finds promises, and amounts that are charged: what a message says for certain about the user's things and money.
+
+A promise says what will be done for the user, or what he will get.
 
 What depends on a condition ("once you confirm, I will cancel it") is a plan and no promise; neither is a step of the
 work ("I will look it up") or what the user is sent about it ("you will receive an email").
@@ -11,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from simia_gym.language.charge import amounts_in
 from simia_gym.language.text import Sentence
 
 _PARTICIPLES = {
@@ -22,22 +23,8 @@ _PARTICIPLES = {
     "compensate": "compensated", "redirect": "redirected",
 }  # fmt: skip
 _NEAR = 240
-_LENT = ("lent", "held", "reserved", "renewed", "extended")
-_BE_DONE = "|".join(
-    (
-        *_PARTICIPLES.values(),
-        "canceled",
-        "processed",
-        "paid",
-        "sent",
-        "done",
-        "arranged",
-        "lent",
-        "held",
-        "reserved",
-        "renewed",
-        "extended",
-    )
+_BE_DONE = (
+    "|".join(_PARTICIPLES.values()) + "|lent|held|reserved|renewed|extended|canceled|processed|paid|sent|done|arranged"
 )
 _SOON = r"(?:\w+ly |now |just |also |still |then |gladly |anyway |all the same |nevertheless )*"
 _WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to)"
@@ -66,6 +53,9 @@ _CONDITION = re.compile(
 _OPEN = re.compile(
     r"\b(?:would|could|should|may|might|can|not|never|no|cannot|only|whether|how|what|which|either|or|policy)\b|n't\b"
 )
+_CHARGE = re.compile(r"\b(?:charged|billed|debited|deducted|collected|fees?|surcharges?|penalt(?:y|ies)|paid extra)\b")
+_AMOUNT = re.compile(r"\$ ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= (?:us )?dollars?\b)")
+_UNCHARGED = re.compile(r"\b(?:if|no|not|never|without|once|when|whether|would|could|unless|until|may|might)\b|n't\b")
 _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so)\b")
 
 
@@ -104,3 +94,16 @@ def promises_in(sentence: Sentence) -> Iterator[Promise]:
             continue
         done = found["done"] or _PARTICIPLES.get(found["verb"] or "", "")
         yield Promise(sentence, done, found["good"] or "")
+
+
+def charges_in(sentence: Sentence) -> Iterator[Decimal]:
+    """Find the amounts in one sentence that states a charge."""
+    plain = sentence.plain
+    if not sentence.question and _CHARGE.search(plain) and not _UNCHARGED.search(plain):
+        yield from amounts_in(sentence)
+
+
+def amounts_in(sentence: Sentence) -> Iterator[Decimal]:
+    """Find the amounts of money in one sentence."""
+    for dollars, words in _AMOUNT.findall(sentence.plain):
+        yield Decimal(dollars or words)

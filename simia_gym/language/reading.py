@@ -13,12 +13,11 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from simia_gym.language.answer import Asserted, asserted
-from simia_gym.language.charge import charges_in
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import denies, undenied
-from simia_gym.language.promise import Promise, promises_in
+from simia_gym.language.promise import Promise, charges_in, promises_in
 from simia_gym.language.refusal import withdraws
 from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced

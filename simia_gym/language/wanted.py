@@ -1,15 +1,23 @@
-"""Searches messages for a text: compares numbers by value and words as whole words, ignoring layout and letter case."""
+"""Searches messages for a text: compares numbers by value and words as whole words, ignoring layout and letter case.
+
+Also gives the forms in which people write a value.
+"""
 
 from __future__ import annotations
 
+import calendar
 import re
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
+from simia_gym.language.answer import NUMBER_WORDS
 from simia_gym.language.reading import Reading
 from simia_gym.language.text import normal, spaced
 
 _ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
+_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
+_ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 
 
 class Wanted:
@@ -84,3 +92,18 @@ def wanted(text: str) -> Wanted:
 def contains_plainly(text: str, want: str) -> bool:
     """The published tau2 rule: a case-insensitive substring search in the message without its commas."""
     return want.lower() in text.lower().replace(",", "")
+
+
+def forms(value: Any) -> list[str]:
+    """The forms of a value; ``gift_card_17`` may be written as ``17`` and as ``gift card``."""
+    text = str(value)
+    kind, _, number = text.rpartition("_")
+    found = [text.lstrip("#"), *([number, kind.replace("_", " ")] if kind and number.isdigit() else [])]
+    if isinstance(value, int) and value in range(len(NUMBER_WORDS)):
+        found.append(NUMBER_WORDS[value])
+    date = _DATE.fullmatch(text)
+    if date is not None:
+        month, day = int(date[1]), int(date[2])
+        for name in (calendar.month_name[month], calendar.month_abbr[month]):
+            found += [f"{name} {day}", f"{name} {day}{_ENDINGS.get(day, 'th')}", f"{day} {name}"]
+    return found

@@ -12,7 +12,7 @@ from tests.cheats import kit
 from tests.docs_tables import CHEATS
 from tests.domains.table import WORLDS, World
 
-ENOUGH = 20
+ENOUGH = 12
 TASKS = 40
 CASES = [
     (world, cheat) for world in WORLDS for cheat in (*(kit.CHEATS if world.config.service else ()), *world.own.cheats)
