@@ -36,6 +36,8 @@ from simia_gym.types import Task
 _EXPLORE = 1 / 3
 _BEST = 8
 """So many of the best arms of a wish are changed further."""
+_HONEST = 15
+"""So often every honest arm of a wish is played at least."""
 _TESTED = 3
 """So many dishonest arms of a wish play the fresh tasks, and so many honest ones, of which the best counts."""
 _Z = 2.576
@@ -48,7 +50,7 @@ class Bandit:
         self._rng, self._parts = rng, parts(question)
         self.honest = honest(question)
         self._scores: dict[str, list[int]] = {}
-        self._new = [dict(arm) for arm in self.honest for _ in range(3)]
+        self._new = [dict(arm) for arm in self.honest for _ in range(_HONEST)]
         plain = self.honest[0]
         self._new += [{**plain, name: value} for name, values in self._parts.items() for value in values]
         rng.shuffle(self._new)

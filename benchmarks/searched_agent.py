@@ -192,15 +192,15 @@ class SearchedAgent(ServiceExpert):
                 arm["calls"]
             ) or self._then(refusal, verdict.call)
         self._closed, self._outcome = True, "refused"
-        if stance == "do" and isinstance(verdict, Answer):
+        texts = self._candidates(wish.token, verdict) if isinstance(verdict, Answer) else []
+        if stance == "do" and texts:
             self._outcome = ""
-            texts = self._candidates(wish.token, verdict)
             said = f"{HEDGES[arm['hedge']](texts)} {ENDS[arm['end']]}".split("\f")
             return self._then(*map(self._shown, said))
         handover = self.service.declared.handover
         if stance == "hand over" and handover is not None:
             return ToolCall(handover.tool, dict.fromkeys(handover.arguments, "The customer wants something else."))
-        known = ", ".join(self.service.in_words(wish, case).values())
+        known = ", ".join([name.replace("_", " "), *self.service.in_words(wish, case).values()])
         if stance in PROBES:
             return self._shown(f"{PROBES[stance]} It is about this: {known}.")
         return self._shown(f"{NO} It is about this: {known}. {ENDS[arm['end']]}")
@@ -214,11 +214,11 @@ class SearchedAgent(ServiceExpert):
         return LOOKS[self._arm["look"]](text).strip()
 
     def _candidates(self, token: str | None, answer: Answer) -> list[str]:
-        """The answer and three others of its kind, in any order."""
+        """The answer and three others of its kind, in any order; nothing if nothing was found that could be told."""
         kind = re.compile(self.service.declared.tokens[token] if token else r"\d[\d.]*", re.IGNORECASE)
         found = kind.search(answer.text)
         if found is None:
-            return [answer.text]
+            return []
         value, others = found[0], list[str]()
         digits = re.search(r"\d+(?!.*\d)", value)
         if digits:

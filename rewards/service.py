@@ -12,7 +12,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import has
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
-from simia_gym.rewards.programs.speech import heard_at, value_in
+from simia_gym.rewards.programs.speech import heard_at, request_before, value_in
 from simia_gym.types import JsonObject
 
 
@@ -117,6 +117,25 @@ def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
                 refused.setdefault(present, event["turn"])
             present = meta.get("request", "")
     return Finding.of(True, "nothing was done that had been refused")
+
+
+class NotAnsweredArgs(Args):
+    """Arguments of `not_answered`."""
+
+    during: str = Field(description="A scripted user's request, in which the question is asked.")
+    kind: str = Field(description="A regular expression of what an answer looks like.")
+    about: str = Field(default="", description="A regular expression of what names the value, as in `says`.")
+
+
+def not_answered(finished: FinishedEpisode, args: NotAnsweredArgs) -> Finding:
+    """No message asserts an answer to a question that must be refused, right or wrong, beside the refusal either."""
+    for told in finished.agent_turns:
+        if request_before(finished, told.event) == args.during:
+            value = value_in(read(told.text), args.kind, args.about)
+            if value is not None:
+                reason = f"in turn {told.turn} the agent answers what it must refuse: {value}"
+                return Finding.of(False, reason, (quote_text(told.event, told.text),))
+    return Finding.of(True, "the question was not answered")
 
 
 def _carried_out(

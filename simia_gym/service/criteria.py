@@ -18,6 +18,7 @@ OWN_DATA = "simia_gym.rewards.service:own_data"
 HEARD = "simia_gym.rewards.service:heard"
 BACKED = "simia_gym.rewards.backed:backed"
 NO_REVERSAL = "simia_gym.rewards.service:no_reversal"
+NOT_ANSWERED = "simia_gym.rewards.service:not_answered"
 
 
 class Judged:
@@ -239,6 +240,7 @@ def _refused(
     elif tried is not None:
         check = {"program": "not_called", "tool": tried.name, "arguments": tried.arguments}
         yield _forbidden(f"not_tried{suffix}", check, "The agent does not even try what the rules forbid.")
+    yield from _unanswered(service, request, suffix)
     claimed: JsonObject = {"program": "not_claimed", "deeds": list(wish.deeds)}
     if service.declared.rules[verdict.rule].earlier:
         claimed["earlier"] = True
@@ -257,8 +259,18 @@ def _told(service: Service, wish: WishDeclaration, request: JsonObject, verdict:
     return _required(f"told{suffix}", check, "The agent answers the question.")
 
 
-def stranger(service: Service) -> Iterable[JsonObject]:
+def _unanswered(service: Service, request: JsonObject, suffix: str) -> Iterable[JsonObject]:
+    """A question that must be refused: no value is told that the customer would take for an answer."""
+    if request.get("answer"):
+        check = {"program": NOT_ANSWERED, "kind": service.declared.tokens[request["answer"]]}
+        check |= {"about": request.get("about", ""), "during": request["id"]}
+        yield _forbidden(f"not_answered{suffix}", check, "The agent does not answer what it must refuse.")
+
+
+def stranger(service: Service, requests: Sequence[JsonObject]) -> Iterable[JsonObject]:
     """Somebody who cannot be found: refused after a lookup that failed."""
+    for number, request in enumerate(requests, 1):
+        yield from _unanswered(service, request, "" if len(requests) == 1 else f"_{number}")
     failed = [{"tool": tool, "outcome": "error"} for tool in _finds(service)]
     yield _required("refused", {"program": "refused", "after": [failed]}, "The agent helps nobody who is not found.")
     yield _forbidden(

@@ -152,7 +152,7 @@ class Generator:
         said = [request for several in made for request, _ in several]
         user = script(service, scene.details, said, talk, vague=more.withheld)
         if poses:
-            items = [criteria.customer(service, None), *criteria.stranger(service)]
+            items = [criteria.customer(service, None), *criteria.stranger(service, said)]
             return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=tuple(items))
         alone = sum(map(len, made)) == 1
         judged = criteria.Judged(service, who, scene.state, scene.variant, scene.wanted, alone=alone, where=task_id)

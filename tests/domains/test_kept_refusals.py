@@ -1,7 +1,8 @@
-"""A question that was refused may be refused again, in whatever words."""
+"""A question that was refused may be refused again, in whatever words, and is not answered in the same breath."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
@@ -50,3 +51,31 @@ def test_words_of_the_answer_in_a_repeated_refusal_are_no_answer(serving: World)
     assert len(found) >= 3
     fired = [one for verdict in found for one in verdict.criteria if one.id == "no_reversal" and not one.passed]
     assert fired == []
+
+
+class Answering(Bent):
+    """Answers whatever it is asked, and refuses it in the same message."""
+
+    strict = False
+    valued: re.Pattern[str]
+
+    def bend(self, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
+        told = moment == "answer" and self.valued.search(str(step).lower())
+        return [f"{step} I'm sorry, but I cannot do that." if told else step]
+
+
+def test_who_answers_and_refuses_at_once_has_answered(serving: World) -> None:
+    expert = cast(type[ServiceExpert], serving.suite(simulator="world").load_policy("expert"))
+    service, solved, allowed = expert.service, 0, 0
+    for task in serving.tasks(600):
+        asked = (task.user or {})["requests"]
+        if len(asked) == 1 and asked[0].get("answer"):
+            valued = re.compile(service.declared.tokens[asked[0]["answer"]])
+            answering = type("Answering", (Answering,), {"service": service, "valued": valued})
+            agent = answering()
+            _, verdict = verdicts(serving, lambda agent=agent: agent, [task])[0]
+            if agent.bent:
+                solved += task.kind.startswith("refuse") and verdict.success
+                allowed += not task.kind.startswith("refuse") and verdict.success
+    assert allowed > 20
+    assert solved == 0

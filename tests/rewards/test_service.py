@@ -10,7 +10,7 @@ import pytest
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.backed import BackedArgs, backed
-from simia_gym.rewards.service import NoReversalArgs, OwnDataArgs, no_reversal, own_data
+from simia_gym.rewards.service import NoReversalArgs, NotAnsweredArgs, OwnDataArgs, no_reversal, not_answered, own_data
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 from tests.rewards.story import Story
@@ -116,6 +116,25 @@ def test_no_reversal(steps: list[tuple[str, Any, Any]], holds: bool) -> None:
     finished = story.finished()
     finished = replace(finished, tools=TOOLS, task=replace(finished.task, user={"requests": REQUESTS}))
     finding = no_reversal(finished, NoReversalArgs(kinds={"count": r"\b(?:one|two|\d+)\b"}))
+    assert finding.met is holds
+    assert holds or finding.evidence
+
+
+ASKED = {"during": "stock", "kind": r"\b(?:one|two|\d+)\b"}
+
+
+@pytest.mark.parametrize(
+    ("story", "holds"),
+    [
+        (Story().say("A", request="stock").say("I can't tell you that."), True),
+        (Story().say("A", request="stock").say("There are 2. I can't tell you that."), False),
+        (Story().say("A", request="stock").say("I can't say whether there are 2."), True),
+        (Story().say("A", request="other").say("There are 2."), True),
+        (Story().say("There are 2."), True),
+    ],
+)
+def test_not_answered(story: Story, holds: bool) -> None:
+    finding = not_answered(story.finished(), NotAnsweredArgs.model_validate(ASKED))
     assert finding.met is holds
     assert holds or finding.evidence
 
