@@ -72,8 +72,8 @@ def test_who_answers_and_refuses_at_once_has_answered(serving: World) -> None:
         if len(asked) == 1 and asked[0].get("answer"):
             valued = re.compile(service.declared.tokens[asked[0]["answer"]])
             answering = type("Answering", (Answering,), {"service": service, "valued": valued})
-            agent = answering()
-            _, verdict = verdicts(serving, lambda agent=agent: agent, [task])[0]
+            agent: Answering = answering()
+            _, verdict = verdicts(serving, [agent].pop, [task])[0]
             if agent.bent:
                 solved += task.kind.startswith("refuse") and verdict.success
                 allowed += not task.kind.startswith("refuse") and verdict.success
