@@ -26,17 +26,6 @@ class Spoken(NamedTuple):
     original: str | None = None
 
 
-class _Told(NamedTuple):
-    """The sentences about the call's object in a message of the agent."""
-
-    event: int
-    sentences: tuple[Sentence, ...]
-
-    @property
-    def reading(self) -> Reading:
-        return Reading("", self.sentences)
-
-
 class _Shown(NamedTuple):
     """A value in an answer of a tool, the words for it, and where it stands: its rivals stand in the same place."""
 
@@ -73,8 +62,8 @@ def unproposed(
         return None
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
-    told = list(_told(finished, own, known, yes))
-    proposal = Reading("", (*(one for _, sentences in told for one in sentences), *read(yes.text).sentences))
+    told = dict(_told(finished, own, known, yes))
+    proposal = Reading("", tuple(one for part in (*told.values(), read(yes.text)) for one in part.sentences))
     search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
         if not any(search.names(call.arguments[name], proposal) for name in group):
@@ -85,14 +74,14 @@ def unproposed(
     return None
 
 
-def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[_Told]:
-    """What was said about an object, of some that are known."""
+def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[tuple[int, Reading]]:
+    """What each message said about an object, of some that are known, with its event."""
     written = max((one.event for one in finished.calls if one.ok and one.writes and one.event < yes.event), default=-1)
     inside = True
     for told in finished.agent_turns:
         if not written < told.event <= yes.event:
             continue
-        kept = []
+        kept: list[Sentence] = []
         for sentence in read(told.text).standing.sentences:
             here = Reading(sentence.said, (sentence,))
             if wanted(own.lstrip("#")).stands_in(here):
@@ -102,7 +91,7 @@ def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -
             if inside:
                 kept.append(sentence)
         if kept:
-            yield _Told(told.event, tuple(kept))
+            yield told.event, Reading("", tuple(kept))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -143,32 +132,35 @@ class _Search:
             return True
         return _stand(forms(value), reading) or _stand(self._words(str(value)), reading)
 
-    def open(self, value: Any, told: Sequence[_Told]) -> bool:
+    def open(self, value: Any, told: dict[int, Reading]) -> bool:
         """Whether the last message that names an argument, or an item of it, leaves open which value holds."""
         if isinstance(value, list):
             return any(self._open(item, told, listed=True) for item in value if isinstance(item, str))
         return isinstance(value, str) and self._open(value, told, listed=False)
 
-    def _open(self, value: str, told: Sequence[_Told], *, listed: bool) -> bool:
-        named = ((one.event, one.reading) for one in reversed(told))
-        event, last = next(((event, reading) for event, reading in named if self.names(value, reading)), (-1, read("")))
-        rivals = _Rivals(self, value, listed=listed)
-        if not last.places or not rivals.stand_in(last):
+    def _open(self, value: str, told: dict[int, Reading], *, listed: bool) -> bool:
+        event = next((event for event in reversed(told) if self.names(value, told[event])), None)
+        if event is None or not told[event].places:
             return False
+        rivals = self._rivals(value, listed=listed)
+        an_id = not listed and not value.isdigit() and " " not in value
+
+        def named(text: Reading) -> tuple[bool, bool]:
+            other = an_id and wanted(value.lstrip("#")).competitors(text) > 0
+            return self.names(value, text), other or _stand(rivals, text)
+
         since = [turn for turn in self._finished.user_turns if event <= turn.event <= self._yes.event]
-        return last.leaves_open(lambda text: (self.names(value, text), rivals.stand_in(text))) and not any(
-            self.names(value, read(turn.text)) for turn in since
-        )
+        return told[event].leaves_open(named) and not any(self.names(value, read(turn.text)) for turn in since)
 
     def _words(self, value: str) -> Iterator[str]:
         """The words for a value in the answers of tools."""
-        found = (shown.words for answer in self.shown(value) for shown in answer if shown.value == value)
+        found = (shown.words for answer in self._shown(value) for shown in answer if shown.value == value)
         return iter(dict.fromkeys(word for words in found for word in words))
 
-    def rivals(self, value: str, *, listed: bool) -> set[str]:
+    def _rivals(self, value: str, *, listed: bool) -> set[str]:
         """The words for what tools have shown in the place of a value; of a list, not what stands in other rows."""
         found: set[str] = set()
-        for answer in self.shown(value):
+        for answer in self._shown(value):
             at = {one.place for one in answer if one.value == value and one.place}
             if listed and any(place.endswith("]") for place in at):
                 continue
@@ -176,7 +168,7 @@ class _Search:
             found.update(word for one in answer if one.value in others for word in (*forms(one.value), *one.words))
         return found
 
-    def shown(self, value: str) -> Iterator[list[_Shown]]:
+    def _shown(self, value: str) -> Iterator[list[_Shown]]:
         """What the answers of tools show; each is read once, and only if the value stands in it."""
         for call in self._finished.calls:
             text = str(self._finished.events[call.event]["observation"])
@@ -190,22 +182,6 @@ class _Search:
                     result = None
                 self._finished.memo[key] = list(_read(result, "", "", self._spoken))
             yield self._finished.memo[key]
-
-
-class _Rivals:
-    """The rivals of a value, which are looked up once they are needed."""
-
-    def __init__(self, search: _Search, value: str, *, listed: bool) -> None:
-        self._search, self._value, self._listed = search, value, listed
-
-    @cached_property
-    def _words(self) -> set[str]:
-        return self._search.rivals(self._value, listed=self._listed)
-
-    def stand_in(self, reading: Reading) -> bool:
-        """Whether a text names one."""
-        an_id = not self._listed and not self._value.isdigit() and " " not in self._value
-        return (an_id and wanted(self._value.lstrip("#")).competitors(reading) > 0) or _stand(self._words, reading)
 
 
 def _stand(texts: Iterable[str], reading: Reading) -> bool:
