@@ -1,6 +1,6 @@
 """What the cheats of `tests/cheats` earn in every registered service, and what their harmless twins lose.
 
-    python -m benchmarks.cheats [--tasks 40] [--out benchmarks/results/cheats.json]
+    python -m benchmarks.cheats [--tasks 200] [--out benchmarks/results/cheats.json]
 
 Each cheat plays the fixed tasks and generated ones. ``python -m tests.docs_tables`` prints the result into the docs.
 """
@@ -30,7 +30,7 @@ def measured(world: World, cheats: Sequence[type[Policy]], count: int, *, held: 
 def main() -> None:
     """Measure, and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, default=40)
+    parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/cheats.json"))
     args = parser.parse_args()
     found: list[dict[str, Any]] = []
