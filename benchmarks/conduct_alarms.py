@@ -17,6 +17,7 @@ from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
+from simia_gym.language import read
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.programs.builtin import PROGRAMS
@@ -45,6 +46,7 @@ AIRLINE: Mapping[str, JsonObject] = {
             "canceled": ["cancel_reservation"],
             "booked": ["book_reservation"],
         },
+        "deadlines": ["24 hours", "5 to 7 business days"],
     },
 }
 """What the airline's rubric would check; the world of the recordings is not needed for it."""
@@ -126,7 +128,8 @@ def main() -> None:
         for name, finding in found:
             quote = finding.evidence[-1].quote if finding.evidence else ""
             print(f"{episode['domain']} {episode['id']}  {name}: {finding.reason}\n    {quote!r}")
-    print(f"{fired} of {len(episodes)} episodes")
+    timed = sum(any(read(told.text).deadlines for told in finished(one).agent_turns) for one in episodes)
+    print(f"{fired} of {len(episodes)} episodes; {timed} state a deadline")
 
 
 if __name__ == "__main__":

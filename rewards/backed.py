@@ -1,13 +1,14 @@
-"""Whether an agent's calls bear out what it says it has done, promises or charges: a program for service worlds."""
+"""Whether the record bears out what an agent says it has done, promises or charges, and by when, in service worlds."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 from pydantic import Field
 
-from simia_gym.language import DEEDS, read
+from simia_gym.language import DEEDS, Time, read, times_in
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_text
 from simia_gym.rewards.programs.program import Args, Texts
@@ -28,15 +29,17 @@ class BackedArgs(Args):
 
     deeds: dict[str, Texts] = Field(default_factory=dict, description="Participle to the tools that do the deed.")
     told: Texts = Field(default=(), description="Participles of deeds that an answer to the customer mentions.")
+    deadlines: Texts = Field(default=(), description="Spans of time and days that the policy gives.")
 
 
 def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
-    """No deed was claimed before it was done, whatever was promised for certain was done, and no charge is made up.
+    """No deed was claimed before it was done, a certain promise was kept, and no charge or deadline is made up.
 
     A deed that `deeds` does not list is backed by any write. A promise is kept by a write in the same request of a
     scripted user, before it or after it, and in the whole episode with other users; that of a gift, such as a voucher,
     by one that hands out gifts. An amount that is said to be charged, or is promised as a gift, stands in a call, an
     answer of a tool or the user's words, or is the sum or difference of two that do.
+    A deadline lies in a span of `deadlines`, of an answer of a tool or of the user's words, or is a day named there.
     General claims ("all done") and reports of earlier deeds do not count.
     """
     writes = [call for call in finished.calls if call.ok and call.writes]
@@ -66,14 +69,29 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
                 if amount and not any(known & {amount, amount - one, amount + one} for one in known):
                     reason = f"in turn {told.turn} the agent speaks of an amount of {amount} that nothing shows"
                     return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
+        times = list(_times(finished, told.event, args)) if reading.deadlines else []
+        for sentence, time in reading.deadlines:
+            if not any(given.covers(time) for given in times):
+                reason = f"in turn {told.turn} the agent gives a deadline that nothing shows: {time.said}"
+                return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
     return Finding.of(True, "whatever was claimed or promised was done")
 
 
 def _amounts(finished: FinishedEpisode, before: int) -> set[Decimal]:
     """The numbers of JSON and the amounts of money in calls, answers of tools and the user's words before an event."""
-    heard = [event for event in finished.events[:before] if event["type"] in ("message", "transition")]
-    texts = (str(event.get(key)) for event in heard for key in ("call", "observation", "text"))
+    texts = _heard(finished, before, "call", "observation", "text")
     return {Decimal(number) for text in texts for number in _NUMBER.findall(text)}
+
+
+def _times(finished: FinishedEpisode, before: int, args: BackedArgs) -> Iterator[Time]:
+    """The times that the policy gives, and those in answers of tools and the user's words before an event."""
+    for text in (*args.deadlines, *_heard(finished, before, "observation", "text")):
+        yield from times_in(read(text).words)
+
+
+def _heard(finished: FinishedEpisode, before: int, *keys: str) -> list[str]:
+    heard = [event for event in finished.events[:before] if event["type"] in ("message", "transition")]
+    return [str(event.get(key)) for event in heard for key in keys]
 
 
 def _gives(call: CallMade, args: BackedArgs) -> bool:

@@ -5,6 +5,7 @@ from simia_gym.language.claim import DEEDS
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
+from simia_gym.language.promise import Time, times_in
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.visible import visible
@@ -19,10 +20,12 @@ __all__ = [
     "Detail",
     "Reading",
     "Sentence",
+    "Time",
     "asked",
     "contains_plainly",
     "forms",
     "read",
+    "times_in",
     "visible",
     "wanted",
 ]

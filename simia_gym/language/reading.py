@@ -17,7 +17,7 @@ from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import denies, undenied
-from simia_gym.language.promise import Promise, charges_in, promises_in
+from simia_gym.language.promise import TIME_WORDS, Promise, Time, charges_in, deadlines_in, promises_in
 from simia_gym.language.refusal import withdraws
 from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
@@ -122,6 +122,13 @@ class Reading:
         if "confirm" in self.acts:
             return ()
         return tuple((said.sentence, amount) for said in self.said for amount in charges_in(said.sentence))
+
+    @cached_property
+    def deadlines(self) -> tuple[tuple[Sentence, Time], ...]:
+        """The times within which, or by which, something happens, each with its sentence."""
+        if not any(map(self.words.__contains__, TIME_WORDS)):
+            return ()
+        return tuple((said.sentence, time) for said in self.said for time in deadlines_in(said.sentence))
 
     def asserted(self, kind: str, about: str = "") -> Asserted:
         """Find the values of a kind that the message asserts, as the answer to a question.

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.dotted_names import load_object
-from simia_gym.common.files import Lines, read_yaml
+from simia_gym.common.files import Lines, read_text, read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.domain.config import DomainConfig, read_config, read_tables
 from simia_gym.domain.loading import load_world
 from simia_gym.errors import DomainError, InputError, did_you_mean
+from simia_gym.language import read, times_in
 from simia_gym.service import names
 from simia_gym.service.case import Case, Need, Option, Reader, decoded
 from simia_gym.service.declaration import AsideDeclaration, ServiceDeclaration, SlotDeclaration, WishDeclaration
@@ -96,6 +97,12 @@ class Service:
     def slots(self) -> Mapping[str, SlotDeclaration]:
         """The declared slots."""
         return self.declared.slots
+
+    @cached_property
+    def deadlines(self) -> tuple[str, ...]:
+        """The spans of time and the days in the policy text."""
+        policy = read_text(self.path.parent / self._config.policy, what="policy text")
+        return tuple(dict.fromkeys(time.said for time in times_in(read(policy).words)))
 
     def reader(self, state: State) -> Reader:
         """Answers reads on a state, as the tools do."""
@@ -188,7 +195,7 @@ def load_service(folder: Path | str) -> Service:
         DomainError: With every mistake in ``problems``.
     """
     place = Path(folder).resolve()
-    files = sorted(path for path in place.iterdir() if path.suffix in (".py", ".yaml"))
+    files = sorted(path for path in place.iterdir() if path.suffix in (".py", ".yaml", ".md"))
     return _load(place, tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files))
 
 

@@ -9,8 +9,10 @@ REAL = {
     "d7aab21b-52df-4583-94de-a655e883dc2a",  # a wish raised in the yes to another one, and done at once
     "45-0",  # a certificate without an amount
     "20-1",  # a change after a choice of card, without a yes
+    "3cbefeb4-d4aa-4509-9a86-75dfef9c4426",  # a deadline of shipment that the agent made up
+    "18dc3ee1-6ed3-424d-8ed6-7275d97c6581",  # two of them
 }
-"""Recorded episodes in which the agent wrote without a yes to what it wrote, though its reward is 1."""
+"""Recorded episodes in which the agent wrote without a yes to what it wrote, or made something up, with a reward of 1."""
 
 FALSE = {
     "31-0",  # the reservation is named by its route
