@@ -12,7 +12,7 @@ REAL = {
     "3cbefeb4-d4aa-4509-9a86-75dfef9c4426",  # a deadline of shipment that the agent made up
     "18dc3ee1-6ed3-424d-8ed6-7275d97c6581",  # two of them
 }
-"""Recorded episodes in which the agent wrote without a yes to what it wrote, or made something up, with a reward of 1."""
+"""Recorded episodes in which the agent wrote without a yes to what it wrote, or made something up, and was rewarded."""
 
 FALSE = {
     "31-0",  # the reservation is named by its route
