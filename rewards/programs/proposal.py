@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode
-from simia_gym.language import Reading, Sentence, forms, read, wanted
+from simia_gym.language import Reading, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2
@@ -63,7 +63,7 @@ def unproposed(
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
     told = dict(_told(finished, own, known, yes))
-    proposal = Reading("", tuple(one for part in (*told.values(), read(yes.text)) for one in part.sentences))
+    proposal = [part for parts in (*told.values(), read(yes.text).parts) for part in parts]
     search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
         if not any(search.names(call.arguments[name], proposal) for name in group):
@@ -74,24 +74,24 @@ def unproposed(
     return None
 
 
-def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[tuple[int, Reading]]:
+def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[tuple[int, list[Reading]]]:
     """What each message said about an object, of some that are known, with its event."""
     written = max((one.event for one in finished.calls if one.ok and one.writes and one.event < yes.event), default=-1)
+    mine, others = wanted(own.lstrip("#")), [wanted(other.lstrip("#")) for other in known]
     inside = True
     for told in finished.agent_turns:
         if not written < told.event <= yes.event:
             continue
-        kept: list[Sentence] = []
-        for sentence in read(told.text).standing.sentences:
-            here = Reading(sentence.said, (sentence,))
-            if wanted(own.lstrip("#")).stands_in(here):
+        kept: list[Reading] = []
+        for sentence in read(told.text).standing.parts:
+            if mine.stands_in(sentence):
                 inside = True
-            elif any(wanted(other.lstrip("#")).stands_in(here) for other in known):
+            elif any(other.stands_in(sentence) for other in others):
                 inside = False
             if inside:
                 kept.append(sentence)
         if kept:
-            yield told.event, Reading("", tuple(kept))
+            yield told.event, kept
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -122,35 +122,36 @@ class _Search:
         made = [one.arguments for one in finished.calls if one.writes and yes < one.event < then]
         return {text for each in made for text in _texts(list(each.values()))}
 
-    def names(self, value: Any, reading: Reading) -> bool:
-        """Whether a text names an argument."""
+    def names(self, value: Any, parts: Sequence[Reading]) -> bool:
+        """Whether one of several texts names an argument."""
         if isinstance(value, list):
-            return all(self.names(item, reading) for item in value)
+            return all(self.names(item, parts) for item in value)
         if isinstance(value, Mapping):
-            return any(self.names(item, reading) for item in value.values())
+            return any(self.names(item, parts) for item in value.values())
         if isinstance(value, bool):
             return True
-        return _stand(forms(value), reading) or _stand(self._words(str(value)), reading)
+        return _stand(forms(value), parts) or _stand(self._words(str(value)), parts)
 
-    def open(self, value: Any, told: dict[int, Reading]) -> bool:
+    def open(self, value: Any, told: dict[int, list[Reading]]) -> bool:
         """Whether the last message that names an argument, or an item of it, leaves open which value holds."""
         if isinstance(value, list):
             return any(self._open(item, told, listed=True) for item in value if isinstance(item, str))
         return isinstance(value, str) and self._open(value, told, listed=False)
 
-    def _open(self, value: str, told: dict[int, Reading], *, listed: bool) -> bool:
+    def _open(self, value: str, told: dict[int, list[Reading]], *, listed: bool) -> bool:
         event = next((event for event in reversed(told) if self.names(value, told[event])), None)
-        if event is None or not told[event].places:
+        message = Reading("", tuple(one for part in told.get(event, ()) for one in part.sentences))
+        if event is None or not message.places:
             return False
         rivals = self._rivals(value, listed=listed)
         an_id = not listed and not value.isdigit() and " " not in value
 
         def named(text: Reading) -> tuple[bool, bool]:
             other = an_id and wanted(value.lstrip("#")).competitors(text) > 0
-            return self.names(value, text), other or _stand(rivals, text)
+            return self.names(value, [text]), other or _stand(rivals, [text])
 
         since = [turn for turn in self._finished.user_turns if event <= turn.event <= self._yes.event]
-        return told[event].leaves_open(named) and not any(self.names(value, read(turn.text)) for turn in since)
+        return message.leaves_open(named) and not any(self.names(value, read(turn.text).parts) for turn in since)
 
     def _words(self, value: str) -> Iterator[str]:
         """The words for a value in the answers of tools."""
@@ -168,24 +169,24 @@ class _Search:
             found.update(word for one in answer if one.value in others for word in (*forms(one.value), *one.words))
         return found
 
-    def _shown(self, value: str) -> Iterator[list[_Shown]]:
-        """What the answers of tools show; each is read once, and only if the value stands in it."""
-        for call in self._finished.calls:
-            text = str(self._finished.events[call.event]["observation"])
-            if value not in text:
-                continue
-            key = (_Search, call.event, self._spoken)
-            if key not in self._finished.memo:
-                try:
-                    result = decode(text)
-                except ValueError:
-                    result = None
-                self._finished.memo[key] = list(_read(result, "", "", self._spoken))
-            yield self._finished.memo[key]
+    def _shown(self, value: str) -> Iterator[Sequence[_Shown]]:
+        """What the answers of tools show; only those are read in which the value stands."""
+        texts = (str(self._finished.events[call.event]["observation"]) for call in self._finished.calls)
+        return (_answer(text, self._spoken) for text in texts if value in text)
 
 
-def _stand(texts: Iterable[str], reading: Reading) -> bool:
-    return any(wanted(text).stands_in(reading) for text in texts)
+# Without the cache, an episode of a task that was played before takes 5% more instructions.
+@lru_cache(maxsize=1024)
+def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:
+    """What an answer of a tool shows; the episodes of a task have most of them in common."""
+    try:
+        return tuple(_read(decode(text), "", "", spoken))
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _stand(texts: Iterable[str], parts: Sequence[Reading]) -> bool:
+    return any(wanted(text).stands_in(part) for text in texts for part in parts)
 
 
 def _read(value: Any, key: str, place: str, spoken: Spoken) -> Iterator[_Shown]:

@@ -99,6 +99,11 @@ class Reading:
                 kept = []
         return Reading(self.text, undenied(kept, self.sentences), self.disguised)
 
+    @cached_property
+    def parts(self) -> tuple[Reading, ...]:
+        """Each sentence as a message of its own."""
+        return tuple(Reading(one.said, (one,)) for one in self.sentences)
+
     def claims(self, deeds: tuple[str, ...] = ()) -> list[Claim]:
         """Find the claims of completed actions.
 
