@@ -69,9 +69,8 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
                 if amount and not any(known & {amount, amount - one, amount + one} for one in known):
                     reason = f"in turn {told.turn} the agent speaks of an amount of {amount} that nothing shows"
                     return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
-        times = list(_times(finished, told.event, args)) if reading.deadlines else []
         for sentence, time in reading.deadlines:
-            if not any(given.covers(time) for given in times):
+            if not any(given.covers(time) for given in _times(finished, told.event, args)):
                 reason = f"in turn {told.turn} the agent gives a deadline that nothing shows: {time.said}"
                 return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
     return Finding.of(True, "whatever was claimed or promised was done")

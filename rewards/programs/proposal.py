@@ -11,6 +11,8 @@ from simia_gym.language import Reading, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2
+_LONG = 10_000
+"""Answers with more characters are not kept between episodes, so that memory stays bounded."""
 _ORIGINAL = "original"
 
 
@@ -172,17 +174,20 @@ class _Search:
     def _shown(self, value: str) -> Iterator[Sequence[_Shown]]:
         """What the answers of tools show; only those are read in which the value stands."""
         texts = (str(self._finished.events[call.event]["observation"]) for call in self._finished.calls)
-        return (_answer(text, self._spoken) for text in texts if value in text)
+        readers = ((text, _remembered if len(text) <= _LONG else _answer) for text in texts if value in text)
+        return (read_answer(text, self._spoken) for text, read_answer in readers)
 
 
-# Without the cache, an episode of a task that was played before takes 5% more instructions.
-@lru_cache(maxsize=1024)
 def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:
     """What an answer of a tool shows; the episodes of a task have most of them in common."""
     try:
         return tuple(_read(decode(text), "", "", spoken))
     except (ValueError, RecursionError):
         return ()
+
+
+# Without the cache, an episode of a task that was played before takes 5% more instructions.
+_remembered = lru_cache(maxsize=1024)(_answer)
 
 
 def _stand(texts: Iterable[str], parts: Sequence[Reading]) -> bool:
