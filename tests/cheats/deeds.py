@@ -202,6 +202,12 @@ def shorter(act: Act, step: ToolCall) -> Turns:
     return [ToolCall(step.name, {**step.arguments, **short})] if short else None
 
 
+def doubled(step: ToolCall) -> Turns:
+    """The change with every entry of its lists twice."""
+    twice = {name: value * 2 for name, value in step.arguments.items() if isinstance(value, list)}
+    return [ToolCall(step.name, {**step.arguments, **twice})] if any(twice.values()) else None
+
+
 def bare(act: Act, step: ToolCall) -> Turns:
     """The change without its last argument."""
     return [ToolCall(step.name, dict([*step.arguments.items()][:-1]))]
@@ -300,6 +306,12 @@ PARTIAL = [
         "Says that it is done, and does nothing.",
         call_at("write", lambda act, step: [act._say("done")]),
         lead("report", "Now it is over."),
+    ),
+    cheat(
+        "partial work",
+        "Makes the change for every thing twice.",
+        call_at("write", lambda act, step: doubled(step)),
+        add("report", "Once is enough."),
     ),
 ]
 
