@@ -18,6 +18,7 @@ _UNSURE = re.compile(
     r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
     r"|i (?:think|believe|suppose|assume))\b"
 )
+_RIVAL = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
 _DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
 _OPEN_END = re.compile(r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)")
 _NEAR = 240
@@ -70,11 +71,12 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
             for match in kind.finditer(clause):
                 before = text[max(0, start + match.start() - _NEAR) : start + match.start()]
                 at = start + match.end()
-                doubt = _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
+                rival = _RIVAL.search(before) is not None
+                doubt = rival or _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
                 denied = _NOT_SAID.search(before, max(0, len(before) - match.start())) or _DENIED.match(text, at)
                 if doubt or not denied:
-                    found[named].setdefault(_value(match[0]), match[0])
-                    unsure[named] |= doubt
+                    found[named or rival].setdefault(_value(match[0]), match[0])
+                    unsure[named or rival] |= doubt
             start = end
     named = bool(found[True])
     return Asserted(tuple(found[named].values()), named, not unsure[named])

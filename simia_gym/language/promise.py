@@ -49,8 +49,8 @@ _PROMISE = re.compile(
 )
 _HINT = re.compile(r"will|'ll|shall|going to|\byou (?:also |now )?(?:get|receive)")
 _CONDITION = re.compile(
-    r"\b(?:if|once|when|whenever|until|unless|as soon as|upon|provided|assuming|in case|otherwise"
-    r"|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
+    r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"
+    r"|provided|assuming|in case|otherwise|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
 )
 _OPEN = re.compile(
     r"\b(?:would|could|should|may|might|can|not|never|no|cannot|only|whether|how|what|which|either|or|policy)\b|n't\b"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
@@ -16,9 +16,9 @@ from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
-from simia_gym.language.denial import denies, undenied
+from simia_gym.language.denial import PART, denies, disowns, turns, undenied
 from simia_gym.language.promise import TIME_WORDS, Promise, Time, charges_in, deadlines_in, promises_in
-from simia_gym.language.refusal import withdraws
+from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.tongue import foreign
@@ -89,14 +89,21 @@ class Reading:
     @cached_property
     def standing(self) -> Reading:
         """The message without what it refuses, what it takes back afterwards, and what it says and denies."""
-        if not any(denies(sentence.plain) for sentence in self.sentences) and "refuse" not in self.acts:
+        plains = [sentence.plain for sentence in self.sentences]
+        if "refuse" not in self.acts and not any(denies(plain) or disowns(plain) for plain in plains):
             return self
         kept: list[Sentence] = []
+        real = True
         for said in self.said:
-            if "refuse" not in said.acts:
-                kept.append(said.sentence)
-            elif withdraws(said.sentence):
-                kept = []
+            if disowns(said.sentence.plain):
+                kept, real = [], False
+            elif "refuse" not in said.acts:
+                real = real or turns(said.sentence.plain)
+                kept += [said.sentence] if real else []
+            else:
+                kept = [] if withdraws(said.sentence) else kept
+                parts = (replace(said.sentence, plain=part) for part in PART.split(said.sentence.plain)[1:])
+                kept += [part for part in parts if not refuses(part)]
         return Reading(self.text, undenied(kept, self.sentences), self.disguised)
 
     @cached_property

@@ -124,7 +124,10 @@ _POSTPONED = re.compile(
     r"|details|information|ids?|your\s+(?:name|order|user|account|reply|answer|approval|consent|go-ahead)|you\s+(?:tell|give|"
     r"provide|say|reply|agree|approve|choose|pick|select))\b"
 )
-
+_FINAL = re.compile(
+    r"\b(?:ask|asking|aware|note|mind|remember|sure)\b[^.;]{0,60}\bcan(?:not|'t) be"
+    r" (?:undone|reversed|reverted|taken back)\b"
+)
 
 _STEP = r"(?:change|modification|exchange|return|update|cancellation|request|refund|step|action)"
 _TAKEN = (
@@ -149,7 +152,7 @@ _NEAR = 240
 
 def refuses(sentence: Sentence) -> bool:
     """Whether one sentence says that something cannot or will not be done."""
-    plain = sentence.plain
+    plain = _FINAL.sub("", sentence.plain)
     if not _MAYBE.search(plain):
         return False
     return _finds(_CUE, plain) or (not sentence.question and _finds(_WEAK, plain))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.language.visible import visible
+from simia_gym.language.visible import unaccented, visible
 
 _SPOKEN_KEYS = frozenset({"message", "content", "text", "response", "reply", "say", "answer"})
 _TYPED = str.maketrans(
@@ -50,10 +50,11 @@ class Sentence:
 def normal(text: str) -> str:
     """Normalise a text for comparison.
 
-    Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks, thousands commas and
-    invisible characters; gives letters that look like Latin ones their looks.
+    Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks, thousands commas,
+    accents and invisible characters; gives letters that look like Latin ones their looks.
     """
-    return _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
+    plain = _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
+    return plain if plain.isascii() else "".join(map(unaccented, plain))
 
 
 def spaced(plain: str) -> str:

@@ -18,6 +18,8 @@ _INNOCENT = frozenset("\u200d\ufe0e\ufe0f")
 _STRANGE_LETTER = re.compile(r"[^\W\d_\x00-\u024f]")
 """A letter that no language with Latin letters uses."""
 _STRANGE = re.compile(rf"\w*{_STRANGE_LETTER.pattern}\w*")
+_SPELT = re.compile(r"[ ._-](?<=\b[^\W\d_].)[^\W\d_](?:[ ._-][^\W\d_]){2,}(?!\w)")
+_ACCENTED = re.compile(r"LATIN SMALL LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 
 
 class Visible(NamedTuple):
@@ -33,10 +35,11 @@ class Visible(NamedTuple):
 
 
 def visible(text: str) -> Visible:
-    """Drop what is invisible, and replace each letter that only looks like a Latin one, in words of nothing else."""
-    disguised = 0
+    """Drop what is invisible, join "s p e l t" words, replace letters that look like Latin ones, in words of such."""
+    text, disguised = _SPELT.subn(lambda found: found[0][1::2], text)
     if "&#" in text:
-        text, disguised = _ENTITY.subn(lambda found: unescape(found[0]), text)
+        text, entities = _ENTITY.subn(lambda found: unescape(found[0]), text)
+        disguised += entities
     if not _ODD.search(text):
         return Visible(text, disguised)
     if not text.isascii():
@@ -64,6 +67,13 @@ def _in_latin(text: str) -> tuple[str, int]:
         return "".join(letters)
 
     return _STRANGE.sub(latin, text), replaced
+
+
+@lru_cache(maxsize=4096)
+def unaccented(char: str) -> str:
+    """A small Latin letter without its accents; any other character itself."""
+    found = _ACCENTED.fullmatch(unicodedata.name(char, ""))
+    return char if found is None else found[1].lower()
 
 
 @lru_cache(maxsize=4096)

@@ -9,10 +9,10 @@ An example of such a file:
     alternatives: [[[email], [name, zip]]] # "your email, or your name and zip code": one of them is enough
     leave_after: [transfer_to_human]       # tools after whose success the user has nothing more to wait for
 
-Patterns are matched against lower-case text. ``ask`` patterns apply in sentences that request something; ``direct``
-patterns apply in any question, even one that asks for a yes. A user without a value for a slot with ``quiet: true``
-ignores the question if it can answer another question of the same message. Patterns for refusals, claims and requests
-for consent are the same in every domain and belong to `simia_gym.language`.
+Patterns are matched against lower-case text without accents. ``ask`` patterns apply in sentences that request
+something; ``direct`` patterns apply in any question, even one that asks for a yes. A user without a value for a slot
+with ``quiet: true`` ignores the question if it can answer another question of the same message. Patterns for refusals,
+claims and requests for consent are the same in every domain and belong to `simia_gym.language`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _cue(pattern: str) -> str:
         Cue((pattern,))
     except InputError as error:
         raise ValueError(error.what) from None
-    if re.search(r"(?<![\\?])[A-Z]", pattern):
-        raise ValueError("it is matched against lower-case text, so that a capital letter never matches")
+    if re.search(r"(?<![\\?])[A-Z]|[à-öø-ÿ]", pattern):
+        raise ValueError("it is matched against lower-case text without accents, so that such a letter never matches")
     return pattern
 
 

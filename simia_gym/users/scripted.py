@@ -437,8 +437,8 @@ class _Turn:
         return self.memory.proposed or self._speaks_of_it() or self._in_full()
 
     def _speaks_of_it(self) -> bool:
-        """Whether the message has words of the request's action."""
-        return self.cues.about(self.request.action, self.heard.reading.words)
+        """Whether the message has words of the request's action, and does not deny them."""
+        return self.cues.about(self.request.action, self.heard.reading.standing.words)
 
     def _offers(self) -> bool:
         """Whether the message asks for a yes to some action, in the same sentence."""
@@ -451,7 +451,7 @@ class _Turn:
 
     def _stated(self) -> bool:
         """Whether the message, beside what it refuses, proposes the request in full."""
-        return self.cues.about(self.request.action, self.heard.reading.standing.words) and self._in_full()
+        return self._speaks_of_it() and all(map(self._names, self.request.expect))
 
     def _after_answer(self) -> None:
         """Reset the count of waits and remember whether, and with which details, the message mentioned the action."""

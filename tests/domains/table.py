@@ -82,7 +82,6 @@ OWN = {
     "site": Own(unheard=("action",)),
     "tools": Own(unheard=("outcome", "note")),
     "service": Own(
-        holes=["Proposes not to do it."],
         bare=False,
         unheard=("summary",),
         asks=desk_words.ASKS,
