@@ -24,6 +24,7 @@ from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.goal import goal_of
 from simia_gym.domain.world import World
+from simia_gym.envs._tau2.rows import Tables, fitted
 from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Split, Task, ToolCall
@@ -89,16 +90,18 @@ class _Tau2Task(BaseModel):
 def load(
     path: Path,
     domain: str,
-    read_tables: Callable[[Any, str], Mapping[str, Mapping[str, JsonObject]]],
     world: type[World],
+    schema: Path,
+    arranged: Callable[[Tables, str], Tables] = lambda tables, where: tables,
 ) -> DomainData:
     """Load a data directory.
 
     Args:
         path: The directory.
         domain: The domain that the tasks are to be for; a task that says otherwise is refused.
-        read_tables: Brings the decoded ``db.json`` into tables; gets the file's name for its errors.
         world: The class of the world that the tasks' gold actions are played in.
+        schema: The ``state.schema.json`` of the domain.
+        arranged: Makes its tables of those of ``db.json``; gets the file's name for its errors.
 
     Returns:
         Tables, tasks with their goals, policy, and the settings that fit them.
@@ -110,7 +113,8 @@ def load(
         what = "is not a directory" if path.exists() else "there is no such directory"
         raise InputError(what, where=str(path), fix="Name the directory that holds db.json.")
     database = path / "db.json"
-    state = State.from_tables(read_tables(read_json(database, what="database"), str(database)))
+    given = validated(dict[str, dict[str, JsonObject]], read_json(database, what="database"), where=f"{database}: ")
+    state = State.from_tables(fitted(arranged(given, str(database)), schema, str(database)))
     policy, tools = path / "policy.md", path / "tools.json"
     return DomainData(
         tables={name: dict(state.rows(name)) for name in state.tables},

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from simia_gym.domain.data import DomainData
 from simia_gym.envs._tau2 import data
-from simia_gym.envs.retail.rows import read_tables
 from simia_gym.envs.retail.world import RetailWorld
 
 
 def load(path: Path, domain: str = "retail") -> DomainData:
     """Load database, policy and tasks of the retail benchmark; see `simia_gym.envs._tau2.data.load`."""
-    return data.load(path, domain, read_tables, RetailWorld)
+    return data.load(path, domain, RetailWorld, Path(__file__).with_name("state.schema.json"))

@@ -10,9 +10,23 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from simia_gym.service.people import fresh_id
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
+
+
+class UserAddress(BaseModel):
+    """The parts are texts. Its name and order show in the words of a validation error."""
+
+    address1: str
+    address2: str
+    city: str
+    country: str
+    state: str
+    zip: str
+
 
 Status = Literal["pending", "processed", "delivered", "cancelled"]
 

@@ -14,8 +14,7 @@ from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.envs._tau2.world import Tau2World
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
-from simia_gym.envs.retail.orders import REASONS, credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.rows import make_address
+from simia_gym.envs.retail.orders import REASONS, UserAddress, credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
@@ -173,9 +172,9 @@ class RetailWorld(Tau2World):
         """
         order = _need(db, "orders", order_id, "Order not found")
         _check_open(order)
-        address = make_address(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
+        address = UserAddress(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
         changed = db.edit("orders", order_id)
-        changed["address"] = address
+        changed["address"] = address.model_dump()
         return changed
 
     @tool(effect="write", reads=(ORDER, METHODS), writes=MOVES_MONEY, render=SHOW_ORDER)
@@ -265,9 +264,9 @@ class RetailWorld(Tau2World):
             zip: Postal code, such as '83702'.
         """
         _need(db, "users", user_id, "User not found")
-        address = make_address(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
+        address = UserAddress(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
         changed = db.edit("users", user_id)
-        changed["address"] = address
+        changed["address"] = address.model_dump()
         return changed
 
     @tool(

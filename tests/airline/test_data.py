@@ -17,7 +17,6 @@ from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
 from simia_gym.envs._tau2.recorded import read_recordings, verify
 from simia_gym.envs.airline.benchmark import load
 from simia_gym.envs.airline.build import STATE_FILE, build
-from simia_gym.envs.airline.rows import read_tables
 from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.errors import InputError
 from simia_gym.state import State
@@ -100,13 +99,11 @@ def test_the_benchmarks_database(shared_data: Path) -> None:
     assert mistakes(state) == []
 
 
-def test_a_database_with_a_mistake_is_refused() -> None:
-    document: Any = {"flights": {"SA1": {"flight_number": "SA1"}}, "users": {}, "reservations": {}}
-    with pytest.raises(InputError, match=r"flights\.SA1\.origin"):
-        read_tables(document, "db.json")
-    flight = own()["flights"]["SA001"]
-    with pytest.raises(InputError, match="flight_number is 'SA001'"):
-        read_tables({**document, "flights": {"SA1": {**flight, "dates": {}}}}, "db.json")
+def test_a_flight_whose_dates_are_none_is_refused(tmp_path: Path) -> None:
+    document = {"flights": {"SA1": {"flight_number": "SA1", "dates": 3}}, "users": {}, "reservations": {}}
+    (tmp_path / "db.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"flights\.SA1\.dates: Input should be an object"):
+        load(tmp_path)
 
 
 def test_recorded_episodes_run_again(shared_data: Path) -> None:
