@@ -42,11 +42,13 @@ def evaluate(expression: str) -> str:
     Raises:
         ValueError: A character that has no place in an expression, or the expression is too long.
         SyntaxError: It is no expression.
-        TypeError: An operand or the result is no real number.
+        TypeError: An operand or the result is no real number, or the expression is no text.
         ArithmeticError: Division by zero, or the number is too large.
     """
     if not all(char in CHARACTERS for char in expression):
         raise ValueError("Invalid characters in expression")
+    if not isinstance(expression, str):
+        raise TypeError("eval() arg 1 must be a string, bytes or code object")
     if len(expression) > MAX_LENGTH:
         raise ValueError(f"Expression longer than {MAX_LENGTH} characters")
     try:

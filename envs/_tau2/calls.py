@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simia_gym.envs._tau2.calculator import CHARACTERS
 from simia_gym.errors import ToolError
 
 _CALLER = "Environment.make_tool_call()"
@@ -67,33 +66,3 @@ def check_hashable(key: object) -> None:
     """
     if isinstance(key, list | dict):
         raise ToolError(f"unhashable type: {type(key).__name__!r}", "invalid_arguments")
-
-
-def lower(text: object) -> str:
-    """The text in lower case.
-
-    Raises:
-        ToolError: It is no text; the message is Python's.
-    """
-    if not isinstance(text, str):
-        raise ToolError(f"{type(text).__name__!r} object has no attribute 'lower'", "invalid_arguments")
-    return text.lower()
-
-
-def check_evaluable(expression: object) -> None:
-    """Raise what the benchmark would when it reads the characters of an expression and evaluates it.
-
-    Raises:
-        ToolError: It is no text; the message is Python's.
-    """
-    if isinstance(expression, str):
-        return
-    if not isinstance(expression, list | dict):
-        raise ToolError(f"{type(expression).__name__!r} object is not iterable", "invalid_arguments")
-    for part in expression:
-        if not isinstance(part, str):
-            message = f"'in <string>' requires string as left operand, not {type(part).__name__}"
-            raise ToolError(message, "invalid_arguments")
-        if part not in CHARACTERS:
-            raise ToolError("Invalid characters in expression", "bad_expression")
-    raise ToolError("eval() arg 1 must be a string, bytes or code object", "invalid_arguments")

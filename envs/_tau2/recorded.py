@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simia_gym.common.files import read_json, read_jsonl
 from simia_gym.common.formatting import one_line, shown
@@ -71,6 +71,11 @@ class _Message(BaseModel):
     call_id: Any = Field(None, validation_alias=AliasChoices("tool_call_id", "id"))
 
 
+def _either(name: str, *inside: str) -> AliasChoices:
+    """A key of a line, which the benchmark's own file has inside of others."""
+    return AliasChoices(name, AliasPath(*inside, name))
+
+
 class Recording(BaseModel):
     """One recorded episode, as a line of the file holds it. Gold actions may be unknown; see the module."""
 
@@ -82,9 +87,9 @@ class Recording(BaseModel):
     gold_actions: list[_Call] | None = None
     communicate_info: list[str] | None = None
     outputs: list[str] | None = None
-    reward: float | None = Field(None, strict=True)
-    db_match: bool | None = None
-    termination: str | None = None
+    reward: float | None = Field(None, strict=True, validation_alias=_either("reward", "reward_info"))
+    db_match: bool | None = Field(None, validation_alias=_either("db_match", "reward_info", "db_check"))
+    termination: str | None = Field(None, validation_alias=AliasChoices("termination", "termination_reason"))
 
     @property
     def gold(self) -> list[JsonObject]:
@@ -268,31 +273,16 @@ def read_recordings(path: Path, domain: str | None = None) -> Iterator[tuple[Rec
         yield recording, answered
 
 
-class _Criteria(BaseModel):
-    actions: list[JsonObject] | None = None
-    communicate_info: list[str] | None = None
-
-
 class _Task(BaseModel):
     id: str
-    evaluation_criteria: _Criteria | None = None
-
-
-class _DatabaseCheck(BaseModel):
-    db_match: bool | None = None
-
-
-class _RewardInfo(BaseModel):
-    reward: float | None = None
-    db_check: _DatabaseCheck | None = None
+    evaluation_criteria: dict[str, Any] | None = None
 
 
 class _Simulation(BaseModel):
-    id: str
+    model_config = ConfigDict(extra="allow")
+
     task_id: str
-    messages: list[JsonObject] | None = None
-    reward_info: _RewardInfo | None = None
-    termination_reason: str | None = None
+    messages: list[Any] | None = None
 
 
 class _Results(BaseModel):
@@ -306,16 +296,9 @@ def _values(path: Path) -> Iterator[tuple[str, Any]]:
         yield from ((f"{path}:{number}", value) for number, value in read_jsonl(path, what="file of rollouts"))
         return
     found = validated(_Results, read_json(path, what="file of results"), where=f"{path}: ")
-    criteria = {task.id: task.evaluation_criteria or _Criteria() for task in found.tasks}
+    criteria = {task.id: task.evaluation_criteria or {} for task in found.tasks}
     for number, run in enumerate(found.simulations):
-        wanted, judged = criteria.get(run.task_id, _Criteria()), run.reward_info or _RewardInfo()
-        recording: JsonObject = {
-            "id": run.id,
-            "messages": run.messages or [],
-            "gold_actions": wanted.actions,
-            "communicate_info": wanted.communicate_info,
-            "reward": judged.reward,
-            "db_match": None if judged.db_check is None else judged.db_check.db_match,
-            "termination": run.termination_reason,
-        }
-        yield f"{path}: simulations[{number}]", recording
+        wanted = criteria.get(run.task_id, {})
+        gold, told = wanted.get("actions"), wanted.get("communicate_info")
+        recording = {**run.model_dump(), "gold_actions": gold, "communicate_info": told}
+        yield f"{path}: simulations[{number}]", {**recording, "messages": run.messages or []}

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from simia_gym.domain.tools import ToolSpec, tool
 from simia_gym.domain.world import World, error_text, error_transition, why_invalid, why_unknown
 from simia_gym.envs._tau2.calculator import evaluate
-from simia_gym.envs._tau2.calls import calling_problem, check_evaluable
+from simia_gym.envs._tau2.calls import calling_problem
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
 from simia_gym.types import Feedback, ToolCall, Transition
+from simia_gym.views.render import Renderer
 
 WHY_EXPRESSION = "An expression holds numbers, + - * /, parentheses and spaces only, such as '(19.99 + 5) * 2'."
 
@@ -88,8 +89,6 @@ class Tau2World(World):
         Args:
             expression: Numbers, the operators + - * /, parentheses and spaces, such as '(19.99 + 5) * 2'.
         """
-        if self.tau2:
-            check_evaluable(expression)
         try:
             return evaluate(expression)
         except (ValueError, SyntaxError, TypeError, ArithmeticError) as error:
@@ -107,6 +106,19 @@ class Tau2World(World):
             summary: What the customer wants and what has been done so far, for the colleague who takes over.
         """
         return "Transfer successful"
+
+
+def renderer_of(world: type[Tau2World]) -> Renderer:
+    """The rendering rule of reading tools that show more than a row: the tool itself, whatever its arguments are."""
+    benchmark = world({"compat": "tau2"})
+
+    def show(state: State, call: ToolCall) -> str:
+        answer = benchmark.call(state, call)
+        if answer.outcome != "ok":
+            raise LookupError(answer.observation)
+        return answer.observation
+
+    return show
 
 
 def _plain_words(error: Exception) -> str:

@@ -111,16 +111,6 @@ def shown_pair(pair: tuple[Found, Found]) -> list[JsonObject]:
     return [shown(found, found[1]["date"]) for found in pair]
 
 
-def airports(state: State, call: ToolCall) -> str:
-    """The airports as JSON."""
-    return json.dumps([row for _, row in state.rows("airports")])
-
-
-def direct_flights(state: State, call: ToolCall) -> str:
-    """The result of a search without a stop as JSON."""
-    return json.dumps([shown(found) for found in direct(state.draft(), *_asked(call))])
-
-
 def booked(state: State, call: ToolCall) -> str:
     """The newest reservation of the user as JSON."""
     user: Row = state.get("users", call.arguments["user_id"]) or {}

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from simia_gym.domain.tools import tool
 from simia_gym.envs._tau2.calls import check_hashable
-from simia_gym.envs._tau2.world import Tau2World
+from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.airline import error_hints
 from simia_gym.envs.airline.payments import fare, insurance_fee, pay_booking, pay_change
 from simia_gym.envs.airline.people import BAG
@@ -42,6 +42,7 @@ NEW_CERTIFICATES = ("certificate_3221322", "certificate_3221323", "certificate_3
 """The ids of what is made in an episode, in order."""
 
 SEARCH = "simia_gym.envs.airline.search"
+ITSELF = "simia_gym.envs.airline.world:show"
 SHOW: JsonObject = {"row": "/reservations/{reservation_id}"}
 RESERVATION = "reservations/{reservation_id}"
 OWNER = "users/{/reservations/{reservation_id}/user_id}#user_id,payment_methods"
@@ -81,7 +82,7 @@ class AirlineWorld(Tau2World):
         """
         return _need(db, "reservations", "Reservation", reservation_id)
 
-    @tool(effect="read", reads=("airports",), render=f"{SEARCH}:airports")
+    @tool(effect="read", reads=("airports",), render=ITSELF)
     def list_all_airports(self, db: Draft) -> list[Row]:
         """List every airport that the airline flies to, with its IATA code and city."""
         return [row for _, row in db.rows("airports")]
@@ -92,7 +93,7 @@ class AirlineWorld(Tau2World):
             "flights?origin={origin}&destination={destination}",
             {"view": f"{SEARCH}:departures_of_direct", "table": "departures"},
         ),
-        render=f"{SEARCH}:direct_flights",
+        render=ITSELF,
     )
     def search_direct_flight(self, db: Draft, origin: str, destination: str, date: str) -> list[JsonObject]:
         """Search flights without a stop that can be booked on a date, with times, seats left and prices by cabin.
@@ -429,3 +430,6 @@ def _unused(keys: Sequence[str], used: Any, message: str) -> str:
         if not used(key):
             return key
     raise ToolError(message, "limit_reached", error_hints.LIMIT)
+
+
+show = renderer_of(AirlineWorld)

@@ -1,40 +1,29 @@
-"""Finding customers, variants and products as the shop's tools do, over a state or a slice of it.
-
-The functions at the end write the observations of these tools from the state; other tools show a row.
-"""
+"""Finding customers, variants and products as the shop's tools do, over a state or a slice of it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
 
-from simia_gym.envs._tau2.calls import lower
 from simia_gym.state import Draft, State
-from simia_gym.types import Row, ToolCall
+from simia_gym.types import Row
 
 
-def find_by_email(db: Draft, email: object) -> list[str]:
-    """Ids of the users with an email address; letter case is ignored.
-
-    Raises:
-        ToolError: It is no text.
-    """
-    return db.find("users", "email", _email, lower(email))
+def find_by_email(db: Draft, email: str) -> list[str]:
+    """Ids of the users with an email address; letter case is ignored."""
+    return db.find("users", "email", _email, email.lower())
 
 
-def find_by_name(db: Draft, first_name: object, last_name: object, postal_code: object) -> list[str]:
+def find_by_name(db: Draft, first_name: str, last_name: str, postal_code: str) -> list[str]:
     """Ids of the users with a name and postal code.
 
     The parts are compared in order, so a last name that is no text is an error only if a user has the first name.
-
-    Raises:
-        ToolError: A name is no text.
     """
-    first = lower(first_name)
+    first = first_name.lower()
     if not isinstance(last_name, str) and not db.find("users", "first_name", _first_name, first):
         return []
-    last = lower(last_name)
-    return db.find("users", "name_zip", _name_zip, (first, last, postal_code)) if isinstance(postal_code, str) else []
+    name = (first, last_name.lower())
+    return db.find("users", "name_zip", _name_zip, (*name, postal_code)) if isinstance(postal_code, str) else []
 
 
 def _email(_: str, user: Row) -> Hashable:
@@ -81,39 +70,3 @@ def list_products(state: State) -> str:
         text = json.dumps({row["name"]: row["product_id"] for _, row in state.rows("products")}, sort_keys=True)
         _listed = (table, text)
     return text
-
-
-def user_by_email(state: State, call: ToolCall) -> str:
-    """The id of the user with the email address.
-
-    Raises:
-        IndexError: There is none.
-    """
-    return find_by_email(state.draft(), call.arguments["email"])[0]
-
-
-def user_by_name_zip(state: State, call: ToolCall) -> str:
-    """The id of the user with the name and postal code.
-
-    Raises:
-        IndexError: There is none.
-    """
-    given = call.arguments
-    return find_by_name(state.draft(), given["first_name"], given["last_name"], given["zip"])[0]
-
-
-def item(state: State, call: ToolCall) -> str:
-    """The variant as JSON.
-
-    Raises:
-        LookupError: No product has it.
-    """
-    variant = find_variant(state, call.arguments["item_id"])
-    if variant is None:
-        raise LookupError("no product has this item")
-    return json.dumps(variant)
-
-
-def product_types(state: State, call: ToolCall) -> str:
-    """Names and ids of all products as JSON."""
-    return list_products(state)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from simia_gym.domain.tools import tool
 from simia_gym.envs._tau2.calls import check_hashable
-from simia_gym.envs._tau2.world import Tau2World
+from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import REASONS, UserAddress, credit, entry, is_gift_card, net_paid
@@ -20,7 +20,7 @@ from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
 
-RENDER = "simia_gym.envs.retail.lookup"
+ITSELF = "simia_gym.envs.retail.world:show"
 SHOW_ORDER: JsonObject = {"row": "/orders/{order_id}"}
 SHOW_USER: JsonObject = {"row": "/users/{user_id}"}
 
@@ -40,7 +40,7 @@ class RetailWorld(Tau2World):
 
     # Reading
 
-    @tool(effect="read", reads=("users?email={email}#email",), render=f"{RENDER}:user_by_email")
+    @tool(effect="read", reads=("users?email={email}#email",), render=ITSELF)
     def find_user_id_by_email(self, db: Draft, email: str) -> str:
         """Look up who an email address belongs to. Try this first when you authenticate a customer.
 
@@ -55,7 +55,7 @@ class RetailWorld(Tau2World):
     @tool(
         effect="read",
         reads=("users?name/first_name={first_name}#name,address/zip",),
-        render=f"{RENDER}:user_by_name_zip",
+        render=ITSELF,
     )
     def find_user_id_by_name_zip(self, db: Draft, first_name: str, last_name: str, zip: str) -> str:
         """Look up a customer by first name, last name and postal code, for those who cannot give their email address.
@@ -97,7 +97,7 @@ class RetailWorld(Tau2World):
         """
         return _need(db, "products", product_id, "Product not found")
 
-    @tool(effect="read", reads=("products?variants/{item_id}#variants/{item_id}",), render=f"{RENDER}:item")
+    @tool(effect="read", reads=("products?variants/{item_id}#variants/{item_id}",), render=ITSELF)
     def get_item_details(self, db: Draft, item_id: str) -> Row:
         """Show one variant of a product: its options, its price, and whether it is in stock.
 
@@ -110,7 +110,7 @@ class RetailWorld(Tau2World):
             raise ToolError("Item not found", "not_found", error_hints.ITEM)
         return variant
 
-    @tool(effect="read", reads=("products#name,product_id",), render=f"{RENDER}:product_types")
+    @tool(effect="read", reads=("products#name,product_id",), render=ITSELF)
     def list_all_product_types(self, db: Draft) -> str:
         """List every product type that the shop sells: a JSON object of names and product ids, sorted by name."""
         return list_products(db.state)
@@ -375,3 +375,6 @@ def _check_open(order: Row) -> None:
     if "pending" not in order["status"]:
         why = error_hints.status(order, "pending", "modified")
         raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
+
+
+show = renderer_of(RetailWorld)
