@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.errors import ToolError
+from simia_gym.state import Draft
+from simia_gym.types import Row
 
 _CALLER = "Environment.make_tool_call()"
 
@@ -66,3 +68,16 @@ def check_hashable(key: object) -> None:
     """
     if isinstance(key, list | dict):
         raise ToolError(f"unhashable type: {type(key).__name__!r}", "invalid_arguments")
+
+
+def need(db: Draft, table: str, key: object, message: str, why: str) -> Row:
+    """A row that a call names.
+
+    Raises:
+        ToolError: There is none; with this message and explanation.
+    """
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        check_hashable(key)
+        raise ToolError(message, "not_found", why)
+    return row

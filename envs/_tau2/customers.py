@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simia_gym.service import Case, No
+from simia_gym.service import Case
 from simia_gym.types import JsonObject, Row
-
-
-def for_a_human(case: Case) -> No | None:
-    """What is no matter of this service is for a colleague."""
-    return No(handover=True)
 
 
 def brand(card: Row) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from simia_gym.domain.tools import tool
-from simia_gym.envs._tau2.calls import check_hashable
+from simia_gym.envs._tau2.calls import check_hashable, need
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.airline import error_hints
 from simia_gym.envs.airline.payments import fare, insurance_fee, pay_booking, pay_change
@@ -71,7 +71,7 @@ class AirlineWorld(Tau2World):
         Args:
             user_id: The customer's id, such as 'alba_duarte_1234'.
         """
-        return _need(db, "users", "User", user_id)
+        return _need(db, "users", user_id)
 
     @tool(effect="read", reads=(RESERVATION,), render=SHOW)
     def get_reservation_details(self, db: Draft, reservation_id: str) -> Row:
@@ -80,7 +80,7 @@ class AirlineWorld(Tau2World):
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
         """
-        return _need(db, "reservations", "Reservation", reservation_id)
+        return _need(db, "reservations", reservation_id)
 
     @tool(effect="read", reads=("airports",), render=ITSELF)
     def list_all_airports(self, db: Draft) -> list[Row]:
@@ -188,7 +188,7 @@ class AirlineWorld(Tau2World):
         """
         infos, people = as_models(FlightInfo, flights), as_models(Passenger, passengers)
         payments = as_models(Payment, payment_methods)
-        user = _need(db, "users", "User", user_id)
+        user = _need(db, "users", user_id)
         key = _unused(NEW_RESERVATIONS, lambda new: db.has("reservations", new), "Too many reservations")
         reservation = Reservation(
             reservation_id=key,
@@ -271,7 +271,7 @@ class AirlineWorld(Tau2World):
         """
         infos = as_models(FlightInfo, flights)
         reservation = self._open(db, reservation_id)
-        user, people = _need(db, "users", "User", reservation["user_id"]), len(reservation["passengers"])
+        user, people = _need(db, "users", reservation["user_id"]), len(reservation["passengers"])
         old = {_key(flight): flight for flight in reversed(reservation["flights"])}
         kept = old if cabin == reservation["cabin"] else {}
         asked = [departure_key(info.flight_number, info.date) for info in infos]
@@ -313,7 +313,7 @@ class AirlineWorld(Tau2World):
             payment_id: The credit card or gift card that pays.
         """
         reservation = self._open(db, reservation_id)
-        user = _need(db, "users", "User", reservation["user_id"])
+        user = _need(db, "users", reservation["user_id"])
         self._check_bags(total_baggages, nonfree_baggages)
         due = BAG * max(0, nonfree_baggages - reservation["nonfree_baggages"])
         history = pay_change(db, user, payment_id, due)
@@ -357,7 +357,7 @@ class AirlineWorld(Tau2World):
             user_id: The customer's id, such as 'alba_duarte_1234'.
             amount: Its amount in whole dollars.
         """
-        methods = _need(db, "users", "User", user_id)["payment_methods"]
+        methods = _need(db, "users", user_id)["payment_methods"]
         key = _unused(NEW_CERTIFICATES, methods.__contains__, "Too many certificates")
         certificate = Certificate(source="certificate", id=key, amount=amount).model_dump()
         db.edit("users", user_id)["payment_methods"][key] = (
@@ -367,7 +367,7 @@ class AirlineWorld(Tau2World):
 
     def _open(self, db: Draft, reservation_id: object) -> Row:
         """The reservation, which must not be cancelled; with ``tau2`` it may be."""
-        reservation = _need(db, "reservations", "Reservation", reservation_id)
+        reservation = _need(db, "reservations", reservation_id)
         if reservation["status"] == "cancelled" and not self.tau2:
             raise ToolError(f"Reservation {reservation_id} is cancelled", "cancelled", error_hints.CANCELLED)
         return reservation
@@ -378,16 +378,13 @@ class AirlineWorld(Tau2World):
             raise ToolError(message, "mismatch", error_hints.BAGS)
 
 
-def _need(db: Draft, table: str, noun: str, key: object) -> Row:
-    row = db.get(table, key) if isinstance(key, str) else None
-    if row is None:
-        check_hashable(key)
-        raise ToolError(f"{noun} {key} not found", "not_found", error_hints.ABSENT[table])
-    return row
+def _need(db: Draft, table: str, key: object) -> Row:
+    message = f"{table.removesuffix('s').capitalize()} {key} not found"
+    return need(db, table, key, message, error_hints.ABSENT[table])
 
 
 def _need_departure(db: Draft, flight_number: object, date: object) -> Row:
-    _need(db, "flights", "Flight", flight_number)
+    _need(db, "flights", flight_number)
     check_hashable(date)
     departure = db.get("departures", departure_key(flight_number, date))
     if departure is None:

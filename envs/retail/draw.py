@@ -39,12 +39,6 @@ def new_customer(cast: Cast) -> Member:
     return Member("users", row["user_id"], row, details)
 
 
-def _friend(cast: Cast) -> Member:
-    friend = new_customer(cast)
-    cast.add(friend.table, friend.key, friend.row)
-    return friend
-
-
 def _product(cast: Cast, variants: int = 4) -> JsonObject:
     names = {row["name"] for row in cast.rows("products").values()}
     row = make_product(cast.rng, fresh_name(cast.rng, names), variants, cast.taken)
@@ -84,19 +78,7 @@ def _draw(
     return Drawn({"order": row["order_id"], "items": [item]}, {"order": row, "product": product})
 
 
-def draw_nothing(cast: Cast, who: Member) -> Drawn:
-    """Nothing but the customer."""
-    return Drawn({})
-
-
-def draw_delivered(cast: Cast, who: Member) -> Drawn:
-    """An order that has arrived."""
-    return _draw(cast, who, "delivered")
-
-
-def draw_cancelled(cast: Cast, who: Member) -> Drawn:
-    """A cancelled order."""
-    return _draw(cast, who, "cancelled")
+draw_delivered, draw_cancelled = partial(_draw, status="delivered"), partial(_draw, status="cancelled")
 
 
 def draw_open(cast: Cast, who: Member) -> Drawn:
@@ -139,6 +121,7 @@ def draw_new_payment(cast: Cast, who: Member) -> Drawn:
 
 
 def _draw_swap(cast: Cast, who: Member, status: Status) -> Drawn:
+    """An item of an order, and another variant of its product."""
     drawn = _draw(cast, who, status, variants=6)
     item = drawn.slots["items"][0]
     drawn.slots["variant"] = [cast.rng.choice([key for key in _in_stock(drawn.rows["product"]) if key != item])]
@@ -146,14 +129,7 @@ def _draw_swap(cast: Cast, who: Member, status: Status) -> Drawn:
     return drawn
 
 
-def draw_change(cast: Cast, who: Member) -> Drawn:
-    """An item of a pending order, and another variant of its product."""
-    return _draw_swap(cast, who, "pending")
-
-
-def draw_exchange(cast: Cast, who: Member) -> Drawn:
-    """An item of a delivered order, and another variant of its product."""
-    return _draw_swap(cast, who, "delivered")
+draw_change, draw_exchange = partial(_draw_swap, status="pending"), partial(_draw_swap, status="delivered")
 
 
 def draw_return(cast: Cast, who: Member) -> Drawn:
@@ -204,7 +180,7 @@ def _relist(row: JsonObject) -> None:
 
 def friends_order(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The order is somebody else's."""
-    row, friend = drawn.rows["order"], _friend(cast)
+    row, friend = drawn.rows["order"], cast.join(new_customer(cast))
     who.row["orders"].remove(row["order_id"])
     friend.row["orders"].append(row["order_id"])
     row["user_id"], row["address"] = friend.key, dict(friend.row["address"])
@@ -215,7 +191,7 @@ def friends_order(cast: Cast, drawn: Drawn, who: Member) -> None:
 
 def friends_account(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The payment method is somebody else's."""
-    methods = _friend(cast).row["payment_methods"]
+    methods = cast.join(new_customer(cast)).row["payment_methods"]
     drawn.slots["payment"] = next(key for key in methods if methods[key]["source"] == "paypal")
 
 

@@ -180,11 +180,6 @@ def in_stock(case: Case) -> No | None:
     return None
 
 
-def no_gifts(case: Case) -> No | None:
-    """There are no discounts, vouchers or compensations."""
-    return No()
-
-
 def _read_order(case: Case) -> JsonObject:
     return {"tool": "get_order_details", "arguments": {"order_id": case.slot("order")}}
 

@@ -27,6 +27,19 @@ class Swap:
     difference: float
 
 
+def check_items(order: Row, item_ids: list[str], absent: str) -> list[str]:
+    """The item ids of an order, which holds each of some others as often as it is given; ``{}`` in the error is its id.
+
+    Raises:
+        ToolError: It does not.
+    """
+    have = [item["item_id"] for item in order["items"]]
+    for item_id in item_ids:
+        if item_ids.count(item_id) > have.count(item_id):
+            raise ToolError(absent.format(item_id), "not_found", error_hints.LINES)
+    return have
+
+
 def plan_swaps(
     db: Draft,
     order: Row,
@@ -54,10 +67,7 @@ def plan_swaps(
         ToolError: The swap is not possible.
     """
     items = order["items"]
-    have = [item["item_id"] for item in items]
-    for item_id in item_ids:
-        if item_ids.count(item_id) > have.count(item_id):
-            raise ToolError(absent.format(item_id), "not_found", error_hints.LINES)
+    have = check_items(order, item_ids, absent)
     if len(item_ids) != len(new_item_ids):
         why = error_hints.lengths(len(item_ids), len(new_item_ids))
         raise ToolError(f"The number of items to be exchanged should match{stop}", "mismatch", why)

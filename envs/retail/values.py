@@ -17,15 +17,11 @@ from simia_gym.envs.retail.rules import (
     profile,
     swaps,
 )
+from simia_gym.language import NUMBER_WORDS
 from simia_gym.service import Case, Drawn
 from simia_gym.types import JsonObject, Row
 
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
 _TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_STATUSES = ("pending", "processed", "delivered", "cancelled")
 
 
 def _dollars(amount: float) -> str:
@@ -144,7 +140,7 @@ def _in_stock(case: Case) -> int:
 def of_variants(case: Case) -> JsonObject:
     """How many variants are in stock."""
     count = _in_stock(case)
-    return {"count": str(count), "aloud": _ONES[count]}
+    return {"count": str(count), "aloud": NUMBER_WORDS[count]}
 
 
 def shown_by_product_alone(case: Case, drawn: Drawn) -> list[JsonObject]:
@@ -191,10 +187,10 @@ def _aloud(number: int) -> str:
         return f"{_aloud(number // 1000)} thousand" + (f" {_aloud(rest)}" if rest else "")
     if number >= 100:
         rest = number % 100
-        return f"{_ONES[number // 100]} hundred" + (f" {_aloud(rest)}" if rest else "")
+        return f"{NUMBER_WORDS[number // 100]} hundred" + (f" {_aloud(rest)}" if rest else "")
     if number >= 20:
-        return _TENS[number // 10] + (f"-{_ONES[number % 10]}" if number % 10 else "")
-    return _ONES[number]
+        return _TENS[number // 10] + (f"-{NUMBER_WORDS[number % 10]}" if number % 10 else "")
+    return NUMBER_WORDS[number]
 
 
 def _amounts_aloud(amount: float) -> list[str]:

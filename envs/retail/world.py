@@ -10,12 +10,12 @@ recorded episodes run again byte for byte.
 from __future__ import annotations
 
 from simia_gym.domain.tools import tool
-from simia_gym.envs._tau2.calls import check_hashable
+from simia_gym.envs._tau2.calls import check_hashable, need
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import REASONS, UserAddress, credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, plan_swaps
+from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, check_items, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
@@ -30,6 +30,7 @@ METHODS = "users/{/orders/{order_id}/user_id}#payment_methods"
 NEW_ITEMS = "products/{/orders/{order_id}/items/*/product_id}#product_id,name,variants/{new_item_ids}"
 """The products of the order's items, each with the requested variants only."""
 
+MODIFIED = "pending (item modified)"
 MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
 
@@ -77,7 +78,7 @@ class RetailWorld(Tau2World):
         Args:
             user_id: The customer's id, such as 'alba_duarte_1234'.
         """
-        return _need(db, "users", user_id, "User not found")
+        return _need(db, "users", user_id)
 
     @tool(effect="read", reads=(ORDER,), render=SHOW_ORDER)
     def get_order_details(self, db: Draft, order_id: str) -> Row:
@@ -86,7 +87,7 @@ class RetailWorld(Tau2World):
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.
         """
-        return _need(db, "orders", order_id, "Order not found")
+        return _need(db, "orders", order_id)
 
     @tool(effect="read", reads=("products/{product_id}",), render={"row": "/products/{product_id}"})
     def get_product_details(self, db: Draft, product_id: str) -> Row:
@@ -95,7 +96,7 @@ class RetailWorld(Tau2World):
         Args:
             product_id: The product's id, such as '1234567890'. It is not an item id.
         """
-        return _need(db, "products", product_id, "Product not found")
+        return _need(db, "products", product_id)
 
     @tool(effect="read", reads=("products?variants/{item_id}#variants/{item_id}",), render=ITSELF)
     def get_item_details(self, db: Draft, item_id: str) -> Row:
@@ -133,10 +134,7 @@ class RetailWorld(Tau2World):
             order_id: The order's id with its leading '#', such as '#W1234567'.
             reason: Either 'no longer needed' or 'ordered by mistake'.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        if order["status"] != "pending":
-            why = error_hints.status(order, "pending", "cancelled")
-            raise ToolError("Non-pending order cannot be cancelled", "wrong_status", why)
+        order = _order(db, order_id, "pending", "cancelled")
         check_hashable(reason)
         if reason not in REASONS:
             raise ToolError("Invalid reason", "invalid_reason", error_hints.REASON)
@@ -170,8 +168,7 @@ class RetailWorld(Tau2World):
             country: Country, such as 'USA'.
             zip: Postal code, such as '83702'.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        _check_open(order)
+        _order(db, order_id, "pending", "modified", MODIFIED)
         address = UserAddress(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
         changed = db.edit("orders", order_id)
         changed["address"] = address.model_dump()
@@ -187,8 +184,7 @@ class RetailWorld(Tau2World):
             order_id: The order's id with its leading '#', such as '#W1234567'.
             payment_method_id: The new payment method from the customer's profile, such as 'gift_card_1234567'.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        _check_open(order)
+        order = _order(db, order_id, "pending", "modified", MODIFIED)
         user_id = order["user_id"]
         method = _method(db, user_id, payment_method_id)
         history = order["payment_history"]
@@ -199,9 +195,7 @@ class RetailWorld(Tau2World):
         if old_id == payment_method_id:
             message = "The new payment method should be different from the current one"
             raise ToolError(message, "same_payment_method", error_hints.SAME_METHOD)
-        if is_gift_card(method) and method["balance"] < amount:
-            message = "Insufficient gift card balance to pay for the order"
-            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
+        _check_balance(method, amount, "order")
         old_method = _method(db, user_id, old_id)
         changed = db.edit("orders", order_id)
         changed["payment_history"] += [entry("payment", amount, payment_method_id), entry("refund", amount, old_id)]
@@ -229,21 +223,16 @@ class RetailWorld(Tau2World):
             new_item_ids: Item ids to put in their place, in the same order, each a variant of the same product.
             payment_method_id: Which payment method pays, or gets back, the price difference.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        if order["status"] != "pending":
-            why = error_hints.status(order, "pending", "changed in their items")
-            raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
+        order = _order(db, order_id, "pending", "modified")
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="{} not found", must_differ=True, tau2=self.tau2)
         method = _method(db, order["user_id"], payment_method_id)
-        if is_gift_card(method) and method["balance"] < swap.difference:
-            message = "Insufficient gift card balance to pay for the new item"
-            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
+        _check_balance(method, swap.difference, "new item")
         changed = db.edit("orders", order_id)
         kind = "payment" if swap.difference > 0 else "refund"
         changed["payment_history"].append(entry(kind, abs(swap.difference), payment_method_id))
         credit(db, order["user_id"], method, -swap.difference)
         (apply_swap_as_tau2 if self.tau2 else apply_swap)(changed["items"], swap)
-        changed["status"] = "pending (item modified)"
+        changed["status"] = MODIFIED
         return changed
 
     @tool(effect="write", reads=("users/{user_id}",), writes=("users/*/address",), render=SHOW_USER)
@@ -263,7 +252,7 @@ class RetailWorld(Tau2World):
             country: Country, such as 'USA'.
             zip: Postal code, such as '83702'.
         """
-        _need(db, "users", user_id, "User not found")
+        _need(db, "users", user_id)
         address = UserAddress(address1=address1, address2=address2, city=city, country=country, state=state, zip=zip)
         changed = db.edit("users", user_id)
         changed["address"] = address.model_dump()
@@ -288,18 +277,12 @@ class RetailWorld(Tau2World):
             item_ids: Item ids to return; an id that is in the order twice may be given twice.
             payment_method_id: Where the refund goes: the payment method the order was paid with, or a gift card.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        if order["status"] != "delivered":
-            why = error_hints.status(order, "delivered", "returned")
-            raise ToolError("Non-delivered order cannot be returned", "wrong_status", why)
+        order = _order(db, order_id, "delivered", "returned")
         method = _method(db, order["user_id"], payment_method_id)
         if not is_gift_card(method) and payment_method_id != order["payment_history"][0]["payment_method_id"]:
             message = "Payment method should be the original payment method"
             raise ToolError(message, "not_original_payment", error_hints.REFUND)
-        have = [item["item_id"] for item in order["items"]]
-        for item_id in item_ids:
-            if item_ids.count(item_id) > have.count(item_id):
-                raise ToolError("Some item not found", "not_found", error_hints.LINES)
+        check_items(order, item_ids, "Some item not found")
         if not item_ids and not self.tau2:
             raise ToolError("Some item not found", "not_found", error_hints.NO_ITEMS)
         changed = db.edit("orders", order_id)
@@ -335,16 +318,11 @@ class RetailWorld(Tau2World):
             new_item_ids: Item ids wanted instead, in the same order, each a variant of the same product.
             payment_method_id: Which payment method pays, or gets back, the price difference.
         """
-        order = _need(db, "orders", order_id, "Order not found")
-        if order["status"] != "delivered":
-            why = error_hints.status(order, "delivered", "exchanged")
-            raise ToolError("Non-delivered order cannot be exchanged", "wrong_status", why)
+        order = _order(db, order_id, "delivered", "exchanged")
         swap = plan_swaps(db, order, item_ids, new_item_ids, absent="Number of {} not found.", stop=".", tau2=self.tau2)
         difference = round(swap.difference, 2)
         method = _method(db, order["user_id"], payment_method_id)
-        if is_gift_card(method) and method["balance"] < difference:
-            message = "Insufficient gift card balance to pay for the price difference"
-            raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
+        _check_balance(method, difference, "price difference")
         changed = db.edit("orders", order_id)
         changed["status"] = "exchange requested"
         changed["exchange_items"] = sorted(item_ids)
@@ -354,16 +332,21 @@ class RetailWorld(Tau2World):
         return changed
 
 
-def _need(db: Draft, table: str, key: object, absent: str) -> Row:
-    row = db.get(table, key) if isinstance(key, str) else None
-    if row is None:
-        check_hashable(key)
-        raise ToolError(absent, "not_found", error_hints.ABSENT[table])
-    return row
+def _need(db: Draft, table: str, key: object) -> Row:
+    return need(db, table, key, f"{table.removesuffix('s').capitalize()} not found", error_hints.ABSENT[table])
+
+
+def _order(db: Draft, order_id: object, status: str, what: str, *others: str) -> Row:
+    """An order, which must have this status or one of some others to be changed in this way."""
+    order = _need(db, "orders", order_id)
+    if order["status"] not in (status, *others):
+        why = error_hints.status(order, status, what)
+        raise ToolError(f"Non-{status} order cannot be {what}", "wrong_status", why)
+    return order
 
 
 def _method(db: Draft, user_id: str, payment_method_id: object) -> Row:
-    user = _need(db, "users", user_id, "User not found")
+    user = _need(db, "users", user_id)
     check_hashable(payment_method_id)
     method: Row | None = user["payment_methods"].get(payment_method_id)
     if method is None:
@@ -371,10 +354,11 @@ def _method(db: Draft, user_id: str, payment_method_id: object) -> Row:
     return method
 
 
-def _check_open(order: Row) -> None:
-    if "pending" not in order["status"]:
-        why = error_hints.status(order, "pending", "modified")
-        raise ToolError("Non-pending order cannot be modified", "wrong_status", why)
+def _check_balance(method: Row, amount: float, what: str) -> None:
+    """A gift card must hold an amount."""
+    if is_gift_card(method) and method["balance"] < amount:
+        message = f"Insufficient gift card balance to pay for the {what}"
+        raise ToolError(message, "insufficient_balance", error_hints.BALANCE)
 
 
 show = renderer_of(RetailWorld)

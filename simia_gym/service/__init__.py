@@ -19,7 +19,7 @@ whether his wish is allowed.
 """
 
 from simia_gym.service.bent import Bent
-from simia_gym.service.case import Case, Need, No, Option, Read
+from simia_gym.service.case import Case, Need, No, Option
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.criteria import rubric
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
@@ -40,7 +40,6 @@ __all__ = [
     "No",
     "Option",
     "Pushover",
-    "Read",
     "Refusal",
     "Service",
     "ServiceExpert",

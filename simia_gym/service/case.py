@@ -46,14 +46,6 @@ class Option:
         return self.forms or self.say
 
 
-@dataclass(frozen=True)
-class Read:
-    """A tool result that was looked at."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-
-
 Reader: TypeAlias = Callable[[ToolCall], Any]
 """Gives the decoded result of a call; ``None`` if the call fails; raises `Need` if it is not known."""
 
@@ -71,7 +63,7 @@ class Case:
     Attributes:
         known: What the customer wants, as far as it is known.
         wished: The slots of the wish that is decided.
-        reads: The tool results that the present rule has looked at.
+        reads: The calls at whose results the present rule has looked.
         used: The slots that the present rule has looked at.
     """
 
@@ -86,7 +78,7 @@ class Case:
         self.who, self._before = who, before or reader
         self.reader, self.known, self._find = reader, slots, find
         self.wished: tuple[str, ...] = ()
-        self.reads: list[Read] = []
+        self.reads: list[ToolCall] = []
         self.used: dict[str, None] = {}
 
     def begin_step(self) -> None:
@@ -99,7 +91,7 @@ class Case:
         Raises:
             Need: It has not been called yet.
         """
-        return self._seen(self.reader, tool, arguments)
+        return self._seen(self.reader, ToolCall(tool, arguments))
 
     def read_first(self, tool: str, **arguments: Any) -> Any:
         """What `read` gave when the conversation began, before any wish of the customer was granted.
@@ -107,13 +99,12 @@ class Case:
         Raises:
             Need: It has not been called yet.
         """
-        return self._seen(self._before, tool, arguments)
+        return self._seen(self._before, ToolCall(tool, arguments))
 
-    def _seen(self, reader: Reader, tool: str, arguments: dict[str, Any]) -> Any:
-        result = reader(ToolCall(tool, arguments))
-        seen = Read(tool, arguments)
-        if seen not in self.reads:
-            self.reads.append(seen)
+    def _seen(self, reader: Reader, call: ToolCall) -> Any:
+        result = reader(call)
+        if call not in self.reads:
+            self.reads.append(call)
         return result
 
     def has(self, name: str) -> bool:

@@ -68,6 +68,11 @@ class Cast:
         self._rows[table, key] = row
         return row
 
+    def join(self, member: Member) -> Member:
+        """Add a customer's row."""
+        self.add(member.table, member.key, member.row)
+        return member
+
     def rows(self, table: str) -> dict[str, JsonObject]:
         """The rows that were added to a table."""
         return {key: row for (name, key), row in self._rows.items() if name == table}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from simia_gym.service.case import Case, Read
+from simia_gym.service.case import Case, No
 from simia_gym.service.declaration import WishDeclaration
 from simia_gym.service.service import Service
 from simia_gym.types import ToolCall
@@ -27,7 +27,7 @@ class Refusal:
     rule: str
     why: str
     about: tuple[str, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[ToolCall, ...]
     heard: tuple[str, ...]
     handover: ToolCall | None = None
 
@@ -38,7 +38,7 @@ class Answer:
 
     text: str
     texts: tuple[str, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[ToolCall, ...]
 
 
 Verdict: TypeAlias = Grant | Refusal | Answer
@@ -64,9 +64,9 @@ def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool 
     case.wished = wish.slots
     for name in wish.rules if strict else ():
         case.begin_step()
-        objection = service.function(name)(case)
+        rule = service.declared.rules[name]
+        objection = service.function(name)(case) if rule.always is None else No(handover=rule.always == "handover")
         if objection is not None:
-            rule = service.declared.rules[name]
             told = _Words({**service.in_words(wish, case), **objection.values})
             about = tuple(text.format_map(told) for text in rule.about)
             handover = None

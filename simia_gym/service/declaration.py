@@ -82,12 +82,15 @@ class SlotDeclaration(AsideDeclaration):
 
 
 class RuleDeclaration(StrictModel):
-    """A rule: the function of this name in the module, and the words of its refusal."""
+    """A rule: the function of this name in the module, unless it always objects, and the words of its refusal."""
 
     why: str = Field(description="The refusal; slots and the values of `No` are filled in.")
     about: Lines = Field((), description="Of these texts, filled in, one must stand in a refusal.")
     shown: str | None = _function("case", "the calls that show it, a list for a choice; if not given, what it reads")
     earlier: bool = Field(False, description="Whether it is about an earlier deed, which may be mentioned.")
+    always: Literal["refuse", "handover"] | None = Field(
+        None, description="What it does in every case, if it needs no function: it refuses, or hands the customer over."
+    )
 
 
 class CallDeclaration(StrictModel):
@@ -149,7 +152,7 @@ class WishDeclaration(StrictModel):
         (), description="Wishes about the same rows, one of which half of the customers with a further wish have next."
     )
     deeds: Lines = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
-    draw: str = _function("cast, member", "Drawn", default=...)
+    draw: str | None = _function("cast, member", "Drawn; if not given, it is about nothing but the customer")
     breaches: Mapping[str, BreachDeclaration] = Field(
         default_factory=dict, description="Variants that are forbidden; every rule needs one."
     )
@@ -258,7 +261,7 @@ Named = tuple[tuple[str | int, ...], str, str]
 
 def functions(declared: ServiceDeclaration) -> Iterator[Named]:
     """Every function of the module that a declaration names; a rule's function has the rule's name."""
-    yield from ((("rules", name), name, "case") for name in declared.rules)
+    yield from ((("rules", name), name, "case") for name, rule in declared.rules.items() if rule.always is None)
     yield from _functions_in(declared, ())
 
 

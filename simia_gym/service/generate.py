@@ -262,7 +262,7 @@ class Generator:
         """Draw the customer and the wishes; further wishes may be about the same rows as the first."""
         service = self.service
         cast = Cast(plan.seed, plan.base, self._texts, lambda setup: service.reader(self.base.apply(setup)))
-        member = self._member(cast, add=True)
+        member = cast.join(self._member(cast))
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         if variant is not None:
@@ -274,7 +274,7 @@ class Generator:
             one.withheld = plan.kind.withheld
             kind = plan.kind if number == 0 else PLAIN
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
-        details = (self._member(cast, add=False) if plan.poses else member).details
+        details = (self._member(cast) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
         return Scene(member, details, wanted, variant, setup, self.base.apply(setup))
 
@@ -369,16 +369,14 @@ class Generator:
             return declared.breaches[breach].kind or f"refuse_{wish}_{breach}"
         return declared.edges[breach].kind or plain if breach in declared.edges else plain
 
-    def _member(self, cast: Cast, *, add: bool) -> Member:
+    def _member(self, cast: Cast) -> Member:
         member: Member = self.service.function(self.service.declared.customer)(cast)
-        if add:
-            cast.add(member.table, member.key, member.row)
         return member
 
     def _draw(self, cast: Cast, name: str, member: Member, like: Wanted | None = None) -> Drawn:
         """Draw what a wish is about: the rows of another wish with its slots, if that is given, and new slots else."""
         wish, drawn = self.service.declared.wishes[name], Drawn({})
-        if like is None or not like.drawn.slots.keys() >= {*wish.slots}:
+        if wish.draw and (like is None or not like.drawn.slots.keys() >= {*wish.slots}):
             drawn = self.service.function(wish.draw)(cast, member)
         if like is not None:
             others = {*self.service.declared.wishes[like.name].slots} - {*wish.slots}

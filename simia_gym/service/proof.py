@@ -124,7 +124,7 @@ def unnoticed(service: Service, notices: Callable[[str], bool]) -> Iterator[str]
     Yields:
         A note for each comparison that may be moved.
     """
-    for name in service.declared.rules:
+    for name in [name for name, rule in service.declared.rules.items() if rule.always is None]:
         own = service.function(name)
         for where, before, after, moved in _moved(own):
             service.replace(name, moved)

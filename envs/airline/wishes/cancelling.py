@@ -53,11 +53,6 @@ def given_up(case: Case) -> No | None:
     return None if changed or row["status"] == "cancelled" else No()
 
 
-def no_goodwill(case: Case) -> No | None:
-    """Nothing but cancelled and delayed flights is compensated."""
-    return No()
-
-
 def _paid(case: Case) -> int:
     return sum(payment["amount"] for payment in trip(case)["payment_history"])
 

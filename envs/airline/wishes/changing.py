@@ -49,21 +49,6 @@ def covers_change(case: Case) -> No | None:
     return No({"due": dollars(due)}) if held(case) < due else None
 
 
-def same_route(case: Case) -> No | None:
-    """A trip goes where it was booked to."""
-    return No()
-
-
-def one_cabin(case: Case) -> No | None:
-    """Everybody flies in the same cabin on all flights of a reservation."""
-    return No()
-
-
-def insured_at_booking(case: Case) -> No | None:
-    """Insurance is bought with the booking."""
-    return No()
-
-
 def of_change(case: Case) -> JsonObject:
     """All flights as they are to be, and where the difference in price comes from or goes to."""
     flights, due, paid = flights_wanted(case), _difference(case), account(case, case.slot("payment"))

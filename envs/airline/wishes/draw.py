@@ -162,15 +162,9 @@ def settle(row: JsonObject) -> None:
         payment["amount"] = price if payment["amount"] >= 0 else -price
 
 
-def draw_nothing(cast: Cast, who: Member) -> Drawn:
-    """Nothing but the customer."""
-    return Drawn({})
-
-
 def friends_trip(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The reservation is somebody else's."""
-    friend, row = new_customer(cast), drawn.rows["trip"]
-    cast.add(friend.table, friend.key, friend.row)
+    friend, row = cast.join(new_customer(cast)), drawn.rows["trip"]
     who.row["reservations"].remove(row["reservation_id"])
     friend.row["reservations"].append(row["reservation_id"])
     row["user_id"] = friend.key
@@ -198,6 +192,5 @@ def cancelled_before(cast: Cast, drawn: Drawn, who: Member) -> None:
 
 def friends_account(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The payment method is somebody else's."""
-    friend = new_customer(cast)
-    cast.add(friend.table, friend.key, friend.row)
+    friend = cast.join(new_customer(cast))
     drawn.slots["payment"] = method_of(friend, "credit_card")["id"]

@@ -151,11 +151,6 @@ def draw_loan(cast: Cast, who: Member) -> Drawn:
     return Drawn({"loan": row["loan_id"]}, {"loan": row})
 
 
-def draw_nothing(cast: Cast, who: Member) -> Drawn:
-    """Nothing but the member."""
-    return Drawn({})
-
-
 def loans(cast: Cast, drawn: Drawn, who: Member, count: int) -> None:
     """So many loans."""
     for _ in range(count):
@@ -181,16 +176,9 @@ one_hold, two_holds = partial(holds, count=1), partial(holds, count=2)
 
 def wanted_by_other(cast: Cast, drawn: Drawn, who: Member) -> None:
     """Another member waits for the lent book."""
-    hold_for(cast, other(cast), drawn.rows["loan"]["book_id"])
+    hold_for(cast, cast.join(new_member(cast)), drawn.rows["loan"]["book_id"])
 
 
 def of_other(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The loan is another member's."""
-    drawn.rows["loan"]["member_id"] = other(cast).key
-
-
-def other(cast: Cast) -> Member:
-    """Another member, who is in the state."""
-    someone = new_member(cast)
-    cast.add(someone.table, someone.key, someone.row)
-    return someone
+    drawn.rows["loan"]["member_id"] = cast.join(new_member(cast)).key
