@@ -5,8 +5,8 @@ A registered domain needs no entry here. An entry says what is its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import gymnasium as gym
 
 from simia_gym.assembly.suite import Suite
 from simia_gym.cli.new_domain import TEMPLATES
+from simia_gym.common.files import read_yaml
 from simia_gym.domain.config import DomainConfig, read_config
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import CUSTOM, domain_folders
@@ -22,16 +23,15 @@ from simia_gym.policies import Policy
 from simia_gym.types import Task
 
 from ..airline import cheats as airline
-from ..airline import paraphrases as airline_words
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
-from ..retail import paraphrases as shop_words
 from ..webshop import cheats as pages
-from . import desk_words
 
 FIXTURES = Path(__file__).parent / "fixtures"
 OTHER_WORDS = Path(__file__).parent / "other_words"
 """What the customers of services say in other words, a file a domain, by the name of its folder."""
+AGENTS = Path(__file__).parent / "agents"
+"""What agents say in many ways, a file a domain with customers."""
 ALLOWED = ("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning",)
 """Warnings that are no errors: Gymnasium forks the workers of its asynchronous vectors."""
 
@@ -46,8 +46,6 @@ class Own:
         unheard: Arguments of calls that the expert words itself; it has heard the words of all others.
         slice: Most bytes of a slice.
         bare: Whether its other files do without `world.py`.
-        asks: Ways in which agents ask for the slots that are the key.
-        silent: Statements that ask for nothing.
     """
 
     cheats: Sequence[type[Policy]] = ()
@@ -55,8 +53,6 @@ class Own:
     unheard: Sequence[str] = ()
     slice: int = 20_000
     bare: bool = True
-    asks: Mapping[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
-    silent: Sequence[str] = ()
 
 
 OWN = {
@@ -64,16 +60,12 @@ OWN = {
         cheats=shop.CHEATS,
         unheard=("summary",),
         bare=False,
-        asks=shop_words.ASKS,
-        silent=shop_words.SILENT,
     ),
     "simia/airline-v0": Own(
         cheats=airline.CHEATS,
         unheard=("summary",),
         slice=8_000,
         bare=False,
-        asks=airline_words.ASKS,
-        silent=airline_words.SILENT,
     ),
     "simia/webshop-v0": Own(cheats=pages.CHEATS),
     "files": Own(bare=False),
@@ -84,8 +76,6 @@ OWN = {
     "service": Own(
         bare=False,
         unheard=("summary",),
-        asks=desk_words.ASKS,
-        silent=desk_words.SILENT,
     ),
 }
 
@@ -101,6 +91,10 @@ class World:
     @property
     def own(self) -> Own:
         return OWN.get(self.name, Own())
+
+    @property
+    def agents(self) -> Any:
+        return read_yaml(AGENTS / f"{self.folder.name}.yaml")
 
     @property
     def config(self) -> DomainConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +14,12 @@ import pytest
 from simia_gym.common.files import read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.domain.config import read_config
-from simia_gym.service import Case, Generator, Service, script
+from simia_gym.service import Case, Generator, Service, ServiceExpert, expert, load_service, script
 from simia_gym.service.declaration import ServiceDeclaration
 from simia_gym.types import Split, Task
 from simia_gym.users import scripted
 
-from .table import OTHER_WORDS, World
+from .table import OTHER_WORDS, WORLDS, World
 from .test_policies import verdicts
 
 
@@ -75,3 +76,32 @@ def test_the_expert_serves_customers_with_other_words(serving: World, monkeypatc
     found = verdicts(serving, "expert", list(tasks(serving, 300)))
     failed = [task.id for task, verdict in found if not verdict.success]
     assert len(failed) <= 0.05 * len(found), failed
+
+
+def reworded(world: World, wording: int) -> Service:
+    """A service whose expert asks in other words, those of the file of its agents."""
+    own = load_service(world.folder)
+    slots, wishes = dict(own.declared.slots), dict(own.declared.wishes)
+    for name, wordings in world.agents["expert"].items():
+        wish, _, slot = name.rpartition(" ")
+        words = (wordings[wording],)
+        if wish:
+            questions = {**wishes[wish].questions, slot: words}
+            wishes[wish] = wishes[wish].model_copy(update={"questions": questions})
+        elif slot in slots:
+            slots[slot] = slots[slot].model_copy(update={"question": words})
+    other = copy.copy(own)
+    other.declared = own.declared.model_copy(update={"slots": slots, "wishes": wishes})
+    vars(other).pop("slots", None)
+    return other
+
+
+@pytest.mark.parametrize("wording", [0, 1, 2])
+@pytest.mark.parametrize("shop", [world for world in WORLDS if world.name == "simia/retail-v0"], ids=lambda w: w.name)
+def test_customers_understand_an_expert_with_other_words(
+    shop: World, wording: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wordings = shop.agents["expert"]
+    monkeypatch.setattr(expert, "_LINES", {line: (wordings[line][wording],) for line in expert._LINES})
+    other = type("Other", (ServiceExpert,), {"service": reworded(shop, wording)})
+    assert [task.id for task, verdict in verdicts(shop, other, shop.tasks(80)) if not verdict.success] == []

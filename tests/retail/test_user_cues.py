@@ -5,23 +5,22 @@ from __future__ import annotations
 import pytest
 
 from simia_gym.users.cues import Cues
-from tests.retail.paraphrases import ACTS, ASKS
-from tests.retail.play import suite
+from tests.retail.play import AGENTS, suite
 
 CUES = Cues(suite().domain.cues)
 
 
-@pytest.mark.parametrize(("slots", "text"), [(slots, text) for slots, texts in ASKS.items() for text in texts])
-def test_question_is_understood(slots: tuple[str, ...], text: str) -> None:
+@pytest.mark.parametrize(
+    ("slots", "text"), [(slots.split(", "), text) for slots, texts in AGENTS["asks"].items() for text in texts]
+)
+def test_a_question_asks_for_little_else(slots: list[str], text: str) -> None:
     heard = CUES.hear(text)
-    assert set(slots) <= set(heard.asks)
     allowed = {"variant": {"payment", "items"}, "items": {"variant", "name"}, "address": {"zip"}, "payment": set()}
-    extra = set(heard.asks) - set(slots) - allowed.get(slots[0], set())
-    assert not extra
+    assert set(heard.asks) - set(slots) <= allowed.get(slots[0], set())
     assert "confirm" not in heard.acts
 
 
-@pytest.mark.parametrize(("act", "text"), [(act, text) for act, texts in ACTS.items() for text in texts])
+@pytest.mark.parametrize(("act", "text"), [(act, text) for act, texts in AGENTS["acts"].items() for text in texts])
 def test_act_is_understood(act: str, text: str) -> None:
     heard = CUES.hear(text)
     assert act in heard.acts

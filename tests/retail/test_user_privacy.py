@@ -6,8 +6,7 @@ import re
 
 from simia_gym.common.event_loop import run_inline
 from simia_gym.types import JsonObject, Task
-from tests.retail.paraphrases import ASKS, SILENT
-from tests.retail.play import fixed, generated, suite
+from tests.retail.play import AGENTS, fixed, generated, suite
 from tests.retail.test_user_cues import CUES
 
 
@@ -33,7 +32,8 @@ def _says(text: str, value: str) -> bool:
 def test_nothing_is_told_unasked() -> None:
     for task in [*fixed(), *generated(20)]:
         known = _slots(task)
-        for text in (*(texts[0] for texts in ASKS.values()), *SILENT, "Hello!", "One moment, please."):
+        asking = [texts[0] for texts in AGENTS["asks"].values()]
+        for text in (*asking, *AGENTS["silent"], "Hello!", "One moment, please."):
             asked = set(CUES.hear(text).asks)
             opening, reply, _ = _first_reply(task, text)
             allowed = {value for slot in asked for value in known.get(slot, ())}

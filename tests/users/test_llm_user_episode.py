@@ -14,8 +14,9 @@ from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.types import JsonObject, Step
 from simia_gym.users.llm import LLMUser
 
+from ..domains.test_policies import strings
 from ..model_server import Asked, serving
-from ..retail.play import generator, strings, suite
+from ..retail.play import generator, suite
 from ..simulators.desk import tool_call
 
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
