@@ -1,8 +1,8 @@
 """Finds claims that something has been done for the user.
 
 Only completed actions count, stated in the first person or about the thing itself ("I have cancelled it", "your order
-has now been cancelled", "it is done"). Negations, questions, conditions ("if it had been cancelled") and general rules
-("pending orders can be cancelled") do not count.
+has now been cancelled", "it is done"), and what others are said to have got. Negations, questions, conditions ("if it
+had been cancelled") and general rules ("pending orders can be cancelled") do not count.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ _DONE = (
     r" (?:done|sorted|arranged)\b"
     r"|^(?:all )?done\b|^(?:you(?:'re| are) )?all set\b(?! to)"
     r"|\ball done\b|\bconsider it (?:done|cancel\w+|return\w+)|\btaken care of\b"
+    r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
+    r"(?:history|off your|behind you|(?:a thing )?of the past)\b"
+)
+_OTHERS = (
+    r"\b(?:others|(?:other|another|some|many|most) (?:customers?|people|guests?|members?|users?)|people|(?:some|every)"
+    r"(?:one|body) else) (?:\w+ ){0,3}(?:got|received|were given|was given)\b"
 )
 _MATTER = (
     r"(?:refund|voucher|certificate|credit(?! card)|money|discount|compensation|replacement|exchange|return"
@@ -53,6 +59,7 @@ _HINT = re.compile(
     r"(?:grant|credit|issu|initiat|arrang|appli|complet|confirm|approv|process|submitt|handl|plac|request|execut"
     r"|perform|add)ed"
     r"|done|sorted|ahead|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made"
+    r"|history|off your|behind you|past|got|received|given"
 )
 _DENIED = re.compile(
     r"\b(?:not|never|no|nothing|none|neither|nor|cannot|unable|if|once|when|whenever|until|unless|after|before|whether"
@@ -122,4 +129,4 @@ def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
     )
     opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
     bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"
-    return re.compile("|".join((active, passive, bare, _DONE, _NOUN)))
+    return re.compile("|".join((active, passive, bare, _DONE, _OTHERS, _NOUN)))
