@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from decimal import Decimal
 
 from pydantic import Field
@@ -72,8 +72,10 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
                 if amount and not any(known & {amount, amount - one, amount + one} for one in known):
                     reason = f"in turn {told.turn} the agent speaks of an amount of {amount} that nothing shows"
                     return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
-        for sentence, time in reading.deadlines:
-            if not any(given.covers(time) for given in _times(finished, told.event, args)):
+        late = {time: one for one, time in reading.deadlines if not _covered(time, _times(args.deadlines))}
+        times = _times(_heard(finished, told.event, "observation", "text")) if late else []
+        for time, sentence in late.items():
+            if not _covered(time, times):
                 reason = f"in turn {told.turn} the agent gives a deadline that nothing shows: {time.said}"
                 return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
     return Finding.of(True, "whatever was claimed or promised was done")
@@ -85,10 +87,12 @@ def _amounts(finished: FinishedEpisode, before: int) -> set[Decimal]:
     return {Decimal(number) for text in texts for number in _NUMBER.findall(text)}
 
 
-def _times(finished: FinishedEpisode, before: int, args: BackedArgs) -> Iterator[Time]:
-    """The times that the policy gives, and those in answers of tools and the user's words before an event."""
-    for text in (*args.deadlines, *_heard(finished, before, "observation", "text")):
-        yield from times_in(read(text).words)
+def _times(texts: Sequence[str]) -> list[Time]:
+    return list(dict.fromkeys(time for text in texts for time in times_in(read(text).words)))
+
+
+def _covered(time: Time, times: Sequence[Time]) -> bool:
+    return any(one.covers(time) for one in times)
 
 
 def _heard(finished: FinishedEpisode, before: int, *keys: str) -> list[str]:
