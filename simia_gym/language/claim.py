@@ -115,9 +115,14 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
             yield Claim(sentence, deed, past, found[0].startswith(_FIRST_PERSON))
 
 
+def all_deeds(more: tuple[str, ...]) -> tuple[str, ...]:
+    """The participles in `DEEDS`, and further ones."""
+    return tuple(dict.fromkeys((*DEEDS, *map(normal, more))))
+
+
 @lru_cache(maxsize=64)
 def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
-    deeds = tuple(dict.fromkeys((*DEEDS, *(normal(deed) for deed in more))))
+    deeds = all_deeds(more)
     present = "|".join(re.escape(deed) for deed in deeds if deed not in _RULES)
     past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY)
     verbs = "|".join(re.escape(deed) for deed in deeds)

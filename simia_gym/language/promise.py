@@ -12,22 +12,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from simia_gym.language.answer import NUMBER_WORDS
+from simia_gym.language.claim import all_deeds
 from simia_gym.language.text import Sentence
 
-_PARTICIPLES = {
-    "cancel": "cancelled", "refund": "refunded", "return": "returned", "exchange": "exchanged", "swap": "swapped",
-    "replace": "replaced", "change": "changed", "modify": "modified", "update": "updated", "switch": "switched",
-    "upgrade": "upgraded", "downgrade": "downgraded", "add": "added", "remove": "removed", "apply": "applied",
-    "book": "booked", "credit": "credited", "issue": "issued", "grant": "granted", "waive": "waived",
-    "compensate": "compensated", "redirect": "redirected",
-}  # fmt: skip
 _NEAR = 240
-_BE_DONE = (
-    "|".join(_PARTICIPLES.values()) + "|lent|held|reserved|renewed|extended|canceled|processed|paid|sent|done|arranged"
-)
+_MORE = ("issued", "granted", "waived", "compensated", "redirected")
+_SAID_OF_IT = "processed|paid|sent|done|arranged"
+"""Participles that are promised of a thing only, as in "it will be sent"."""
+_IRREGULAR = {"lent": "lend", "held": "hold", "paid": "pay", "sold": "sell", "withdrawn": "withdraw"}
 _SOON = r"(?:\w+ly |now |just |also |still |then |gladly |anyway |all the same |nevertheless )*"
 _WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to)"
 _GOOD = (
@@ -37,15 +33,6 @@ _GIFT = re.compile(r"voucher|certificate|discount|compensation|coupon|gift|bonus
 _THING = (
     rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
     rf"|{_GOOD}|amount|\#?w\d+"
-)
-_PROMISE = re.compile(
-    rf"\b(?:i|we){_WILL} {_SOON}(?P<verb>{'|'.join(_PARTICIPLES)})\b(?! (?:to you\b|that|this note|a note|my notes))"
-    rf"|\b(?:i|we){_WILL} {_SOON}(?:(?:do|arrange|fix) (?:it|that|this|so)\b|get (?:it|this|that) done"
-    r"|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception|see to (?:it|that)|go ahead (?:and|with)"
-    rf"|put (?:it|that|this) through|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{_GOOD})"
-    r"|\byou(?:'ll| will| shall|'re going to| are going to)? (?:\w+ly |now |also |then |still )*"
-    rf"(?:get|receive|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{_GOOD})\b"
-    rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {_SOON}be {_SOON}(?P<done>{_BE_DONE})\b"
 )
 _HINT = re.compile(r"will|'ll|shall|going to|\byou (?:also |now )?(?:get|receive)")
 _CONDITION = re.compile(
@@ -130,16 +117,42 @@ class Promise:
         return tuple(amounts_in(self.sentence))
 
 
-def promises_in(sentence: Sentence) -> Iterator[Promise]:
-    """Find the promises in one sentence."""
+@lru_cache(maxsize=64)
+def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
+    """The pattern of a promise, and the participles of the verbs in it."""
+    deeds = all_deeds((*_MORE, *more))
+    verbs = {verb: deed for deed in reversed(deeds) for verb in _verbs(deed)}
+    pattern = (
+        rf"\b(?:i|we){_WILL} {_SOON}(?P<verb>{'|'.join(map(re.escape, verbs))})\b"
+        r"(?! (?:to you\b|on\b|forward\b|that|this note|a note|my notes))"
+        rf"|\b(?:i|we){_WILL} {_SOON}(?:(?:do|arrange|fix) (?:it|that|this|so)\b|get (?:it|this|that) done"
+        r"|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception|see to (?:it|that)"
+        rf"|go ahead (?:and|with)|put (?:it|that|this) through|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{_GOOD})"
+        r"|\byou(?:'ll| will| shall|'re going to| are going to)? (?:\w+ly |now |also |then |still )*"
+        rf"(?:get|receive|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{_GOOD})\b"
+        rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {_SOON}be {_SOON}"
+        rf"(?P<done>{'|'.join(map(re.escape, deeds))}|{_SAID_OF_IT})\b"
+    )
+    return re.compile(pattern), verbs
+
+
+def _verbs(deed: str) -> tuple[str, ...]:
+    """The verbs whose participle a word may be, and others that are no words: "cancel" and "cancell" of "cancelled"."""
+    if deed in _IRREGULAR or not deed.endswith("ed"):
+        return (_IRREGULAR[deed],) if deed in _IRREGULAR else ()
+    return (f"{deed[:-3]}y",) if deed.endswith("ied") else (deed[:-1], deed[:-2], deed[:-3])
+
+
+def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Promise]:
+    """Find the promises in one sentence, by the participles in `DEEDS` and ``more``."""
     plain = sentence.plain
     if sentence.question or not _HINT.search(plain) or _CONDITION.search(plain):
         return
-    for found in _PROMISE.finditer(plain):
+    pattern, verbs = _pattern(more)
+    for found in pattern.finditer(plain):
         if _OPEN.search(_CLAUSE.split(plain[max(0, found.start() - _NEAR) : found.end()])[-1]):
             continue
-        done = found["done"] or _PARTICIPLES.get(found["verb"] or "", "")
-        yield Promise(sentence, done, found["good"] or "")
+        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), found["good"] or "")
 
 
 def charges_in(sentence: Sentence) -> Iterator[Decimal]:

@@ -121,12 +121,15 @@ class Reading:
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
 
-    @cached_property
-    def promises(self) -> tuple[Promise, ...]:
-        """What the message promises for certain; nothing if it asks for the user's yes, on which all of it depends."""
+    def promises(self, deeds: tuple[str, ...] = ()) -> list[Promise]:
+        """Find what is promised for certain; nothing if the message asks for a yes, on which all of it depends.
+
+        Args:
+            deeds: Participles such as ``lent``, beside those that are known.
+        """
         if "confirm" in self.acts:
-            return ()
-        return tuple(promise for said in self.said for promise in promises_in(said.sentence))
+            return []
+        return [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:

@@ -16,7 +16,7 @@ def does(text: str) -> str:
     """The letters of what a sentence does."""
     reading = read(text)
     found = {"r": "refuse" in reading.acts, "c": bool(reading.claims()), "y": "confirm" in reading.acts}
-    return "".join(letter for letter, holds in {**found, "p": bool(reading.promises)}.items() if holds)
+    return "".join(letter for letter, holds in {**found, "p": bool(reading.promises())}.items() if holds)
 
 
 def test_there_are_many_sentences_and_each_stands_once() -> None:

@@ -59,7 +59,7 @@ def test_an_answer_is_the_one_value_that_is_asserted(kind: str, text: str, value
 
 @pytest.mark.parametrize(("text", "expected"), cases((TABLE["promises"], True), (TABLE["no_promises"], False)))
 def test_promises(text: str, expected: bool) -> None:
-    assert bool(read(text).promises) is expected
+    assert bool(read(text).promises()) is expected
 
 
 @pytest.mark.parametrize(("text", "amount"), TABLE["charges"])
@@ -102,13 +102,16 @@ def test_every_kind_that_the_shop_refuses_has_refusals_that_claim_nothing() -> N
             assert run(Story().say(text).finished(), check.pop("program"), **check).met, text
 
 
-def test_claims_can_be_narrowed_and_widened() -> None:
+def test_claims_and_promises_can_be_narrowed_and_widened() -> None:
     changed, seated = "I have changed the lamp.", "You have been seated in row 5."
     assert read(changed).claims(("changed",))
     assert not read(changed).claims(("cancelled",))
     assert read("All done!").claims(("cancelled",))
     assert read(seated).claims(("seated",))
     assert not read(seated).claims()
+    lent = read("I will lend you the book, and it will be renewed.")
+    assert {promise.deed for promise in lent.promises(("lent", "renewed"))} == {"lent", "renewed"}
+    assert not lent.promises()
     assert [claim.past for claim in read("It has already been changed once.").claims()] == [True]
 
 
