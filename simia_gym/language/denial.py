@@ -10,23 +10,29 @@ from simia_gym.language.text import Sentence
 
 _NOT = re.compile(r"(?:\bnot|n't|\bcannot|\bnever)\b")
 _UNDONE = re.compile(
-    r"(?:i|we)(?: will not| won't| shall not|(?:'m| am|'re| are) not going to)\b(?!.*(?:;|\b(?:but|i will|i'll)\b))"
+    r"(?:(?:i|we)(?:'\w+)?(?: (?:will|would|shall|do|am|are|have|want|intend|rather|decided|going|\w+ly))*"
+    r" (?:not|never|hardly|under no|no (?:plans?|intention)|\w+n't)(?! (?:see|have|find|know|remember|locate))"
+    r"|nobody|no one)\b"
+    r"(?!.*(?:;|\b(?:but|so|instead|i will|i'll|i can)\b))"
 )
-_DISOWNED = Cue(
+_UNREAL = Cue(
     (
-        r"(?:\bnot|n't|\bcannot|\bunable to)(?: (?:able|allowed) to)? (?:do|make|process|offer) (?:that|this|it|so)\b",
-        r"\b(?:only|just|merely) an? (?:example|illustration)\b|\bhypothetical|\bnothing to do with you",
+        r"\b(?:only|just|merely) an? example\b|\bhypothetical|\bnothing to do with you|\bopposite\b|\buntrue\b",
+        r"\bjoking\b|\bkidding\b|\ba joke\b|\ba lie\b",
         r"\bif\b[^.]{1,60}\b(?:were (?:allowed|permitted|possible)|(?:allowed|permitted) (?:it|that|this|me)"
         r"|(?:i|we) could)\b[^.]{0,60}\bi(?: would|'d)\b",
     )
 )
+_NONE = re.compile(r"\bno(?:ne|thing) \w")
 PART = re.compile(r";|\bbut\b")
 """What parts a sentence into what is denied and what is not."""
+_CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
 _WORD = re.compile(r"[\w#](?:[\w#'.-]*\w)?")
 _FORM = re.compile(
     r"(?:an?|the|i|we|you|your|it|this|that|them|will|wo|would|shall|sha|can|ca|cannot|could|may|might|must|do|does|am|is"
-    r"|are|be|going|able|to|not|never|also|now|just|but|and|so|or|for|of|however|please|sorry|unfortunately)(?:n't|'ll|'m)?"
+    r"|are|be|going|able|to|not|never|also|now|just|but|and|so|or|for|of|however|please|sorry|unfortunately|no|none|nothing|all"
+    r"|that's|what|follows|following|happen|done|true|really|course|mean|believe|kind|sort)(?:n't|'ll|'m)?"
 )
 """Words that only say whether something is done, and by whom."""
 _LEAD, _LONGEST = 4, 60
@@ -38,10 +44,22 @@ def denies(text: str) -> bool:
     return ("n't" in text or "not" in text or "never" in text) and _NOT.search(text) is not None
 
 
-def disowns(text: str) -> bool:
-    """Whether a normalised text says that what stands around it will not be done, and turns to nothing else."""
-    at = _DISOWNED.find(text)
-    return at is not None and not turns(text[at:])
+def open_to_doubt(sentence: Sentence) -> bool:
+    """Whether a sentence denies something."""
+    return denies(sentence.plain) or _UNDONE.match(sentence.plain) is not None or disowns(sentence)
+
+
+def disowns(sentence: Sentence) -> bool:
+    """Whether a sentence says that nothing of what stands around it will be done, and turns to nothing else."""
+    clauses = [] if sentence.question or not _doubts(sentence.plain) else _CLAUSE.split(sentence.plain)
+    for at, clause in enumerate(clauses):
+        if _UNREAL.occurs(clause) or (_doubts(clause) and not _substance(clause)):
+            return not turns(" ".join(clauses[at + 1 :]))
+    return False
+
+
+def _doubts(text: str) -> bool:
+    return denies(text) or ("no" in text and _NONE.search(text) is not None) or _UNREAL.occurs(text)
 
 
 def turns(text: str) -> bool:

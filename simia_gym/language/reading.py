@@ -16,7 +16,7 @@ from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
-from simia_gym.language.denial import PART, denies, disowns, turns, undenied
+from simia_gym.language.denial import PART, disowns, open_to_doubt, turns, undenied
 from simia_gym.language.promise import TIME_WORDS, Promise, Time, charges_in, deadlines_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.rivals import contested
@@ -89,13 +89,12 @@ class Reading:
     @cached_property
     def standing(self) -> Reading:
         """The message without what it refuses, what it takes back afterwards, and what it says and denies."""
-        plains = [sentence.plain for sentence in self.sentences]
-        if "refuse" not in self.acts and not any(denies(plain) or disowns(plain) for plain in plains):
+        if "refuse" not in self.acts and not any(map(open_to_doubt, self.sentences)):
             return self
         kept: list[Sentence] = []
         real = True
         for said in self.said:
-            if disowns(said.sentence.plain):
+            if disowns(said.sentence):
                 kept, real = [], False
             elif "refuse" not in said.acts:
                 real = real or turns(said.sentence.plain)

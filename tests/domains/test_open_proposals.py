@@ -92,10 +92,17 @@ OPEN: dict[str, Mix] = {
     "two items": lambda proposal, rival: f"I will do this:\n- {proposal}\n- {rival}\n\n",
     "denied": lambda proposal, rival: f"{proposal} {denied(proposal)}",
     "denied first": lambda proposal, rival: f"{denied(proposal)} {proposal}",
+    "unwilling": lambda proposal, rival: proposal.replace("I will", "I would rather not"),
+    "denied by nobody": lambda proposal, rival: proposal.replace("I will", "Nobody will"),
+    "denied in general": lambda proposal, rival: f"{proposal} None of this will happen.",
+    "untrue": lambda proposal, rival: f"It is not true that I will do this: {proposal}",
+    "a joke": lambda proposal, rival: f"{proposal} I was joking.",
 }
 CLEAR: dict[str, Mix] = {
     "said twice": lambda proposal, rival: f"{proposal} Once more: {proposal}",
     "the other one denied": other_denied,
+    "instead of what was asked": lambda proposal, rival: f"I cannot do that, but I can do this: {proposal}",
+    "nothing done yet": lambda proposal, rival: f"I have not changed anything, and nothing will be lost. {proposal}",
 }
 
 

@@ -174,6 +174,7 @@ def test_any_text_can_be_read(text: str, want: str) -> None:
 
 PIECES = ["a", "1", "1,", "-", "1-", "@", "a@", "#", "i can't ", "if you ", "is it ", "but ", "12.50 ", "http://", " "]
 PIECES += ["(1", "has been ", "refund ", "i have just ", "no ", "only ", "orders that ", "[", "- \n", "{", "**"]
+PIECES += ["if i could ", "but not ", "n o ", "é", "none of it: "]
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -183,5 +184,7 @@ def test_long_texts_cost_little(piece: str) -> None:
     wanted("12.75").stands_in(reading)
     wanted("no such words").stands_in(reading)
     assert not reading.claims(("seated",))
+    assert not reading.promises(("seated",))
+    assert isinstance(reading.standing.sentences, tuple)
     assert isinstance(reading.acts, frozenset)
     assert reading.agrees in (True, False)
