@@ -73,12 +73,14 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
                 if amount and not any(known & {amount, amount - one, amount + one} for one in known):
                     reason = f"in turn {told.turn} the agent speaks of an amount of {amount} that nothing shows"
                     return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
-        late = {time: one for one, time in reading.deadlines if not _covered(time, _times(args.deadlines))}
-        times = _times(_heard(finished, told.event, "observation", "text")) if late else []
-        for time, sentence in late.items():
-            if not _covered(time, times):
-                reason = f"in turn {told.turn} the agent gives a deadline that nothing shows: {time.said}"
-                return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
+        if reading.deadlines:
+            policy = _times(args.deadlines)
+            late = {time: one for one, time in reading.deadlines if not _covered(time, policy)}
+            shown = _times(_heard(finished, told.event, "observation", "text")) if late else []
+            for time, sentence in late.items():
+                if not _covered(time, shown):
+                    reason = f"in turn {told.turn} the agent gives a deadline that nothing shows: {time.said}"
+                    return Finding.of(False, reason, (quote_text(told.event, reading.quote(sentence)),))
     return Finding.of(True, "whatever was claimed or promised was done")
 
 
