@@ -23,9 +23,13 @@ _UNREAL = Cue(
         r"|(?:i|we) could)\b[^.]{0,60}\bi(?: would|'d)\b",
     )
 )
-_NONE = re.compile(r"\bno(?:ne|thing) \w")
-PART = re.compile(r";|\bbut\b")
-"""What parts a sentence into what is denied and what is not."""
+_DOUBT = Cue(
+    (
+        r"n't\b|\bnot\b|\bcannot\b|\bnever\b|\bhardly\b|\bnobody\b|\bno one\b|\bnone \w|\bnothing \w",
+        r"\bunder no\b|\bno plans?\b|\bno intention\b",
+    )
+)
+_PART = re.compile(r";|\bbut\b")
 _CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
 _WORD = re.compile(r"[\w#](?:[\w#'.-]*\w)?")
@@ -44,22 +48,23 @@ def denies(text: str) -> bool:
     return ("n't" in text or "not" in text or "never" in text) and _NOT.search(text) is not None
 
 
-def open_to_doubt(sentence: Sentence) -> bool:
-    """Whether a sentence denies something."""
-    return denies(sentence.plain) or _UNDONE.match(sentence.plain) is not None or disowns(sentence)
+def doubtful(text: str) -> bool:
+    """Whether a normalised text denies something, or has words of what is not real."""
+    return _DOUBT.occurs(text) or _UNREAL.occurs(text)
 
 
 def disowns(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing of what stands around it will be done, and turns to nothing else."""
-    clauses = [] if sentence.question or not _doubts(sentence.plain) else _CLAUSE.split(sentence.plain)
+    clauses = [] if sentence.question or not doubtful(sentence.plain) else _CLAUSE.split(sentence.plain)
     for at, clause in enumerate(clauses):
-        if _UNREAL.occurs(clause) or (_doubts(clause) and not _substance(clause)):
+        if _UNREAL.occurs(clause) or (_DOUBT.occurs(clause) and not _substance(clause)):
             return not turns(" ".join(clauses[at + 1 :]))
     return False
 
 
-def _doubts(text: str) -> bool:
-    return denies(text) or ("no" in text and _NONE.search(text) is not None) or _UNREAL.occurs(text)
+def parts(text: str) -> list[str]:
+    """The parts of a sentence of which some may be denied and others not."""
+    return _PART.split(text) if ";" in text or "but" in text else [text]
 
 
 def turns(text: str) -> bool:
@@ -69,14 +74,14 @@ def turns(text: str) -> bool:
 
 def undenied(kept: Sequence[Sentence], every: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """Those sentences of a message that stand: neither "I will not do it" nor, beside it, "I will do it"."""
-    clauses = [clause for one in every if not one.question for clause in PART.split(one.plain)]
+    clauses = [clause for one in every if not one.question for clause in parts(one.plain)]
     denied = {_substance(clause) for clause in clauses if denies(clause)} - {()}
     return tuple(one for one in kept if not _UNDONE.match(one.plain) and not _denied(one.plain, denied))
 
 
 def _denied(text: str, denied: set[tuple[str, ...]]) -> bool:
     """Whether a clause says what is denied, maybe after some words and with more behind it."""
-    for clause in PART.split(text) if denied else ():
+    for clause in parts(text) if denied else ():
         words = () if denies(clause) else _substance(clause)
         ends = range(min(len(words), _LONGEST) + 1)
         if any(words[start:end] in denied for start in range(_LEAD) for end in ends):

@@ -16,7 +16,7 @@ from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
-from simia_gym.language.denial import PART, disowns, open_to_doubt, turns, undenied
+from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
 from simia_gym.language.promise import TIME_WORDS, Promise, Time, charges_in, deadlines_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.rivals import contested
@@ -89,7 +89,7 @@ class Reading:
     @cached_property
     def standing(self) -> Reading:
         """The message without what it refuses, what it takes back afterwards, and what it says and denies."""
-        if "refuse" not in self.acts and not any(map(open_to_doubt, self.sentences)):
+        if "refuse" not in self.acts and not doubtful(self.words):
             return self
         kept: list[Sentence] = []
         real = True
@@ -101,8 +101,8 @@ class Reading:
                 kept += [said.sentence] if real else []
             else:
                 kept = [] if withdraws(said.sentence) else kept
-                parts = (replace(said.sentence, plain=part) for part in PART.split(said.sentence.plain)[1:])
-                kept += [part for part in parts if not refuses(part)]
+                later = (replace(said.sentence, plain=part) for part in parts(said.sentence.plain)[1:])
+                kept += [part for part in later if not refuses(part)]
         return Reading(self.text, undenied(kept, self.sentences), self.disguised)
 
     @cached_property
