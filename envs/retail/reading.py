@@ -214,8 +214,9 @@ def address_expected(case: Case, value: Mapping[str, str]) -> list[JsonObject]:
 def reason_expected(case: Case, value: str) -> list[JsonObject]:
     """A proposal names the customer's reason; who has none that counts is content with one that does."""
     forms = {"no longer needed": ["no longer needed", "no longer need"], "ordered by mistake": ["mistake"]}
-    wrong = [form for reason, others in forms.items() if reason != value for form in others]
-    return [{"any": forms[value], "avoid": wrong}] if value in forms else []
+    every = [form for several in forms.values() for form in several]
+    right = forms.get(value, every)
+    return [{"any": right, "avoid": [form for form in every if form not in right]}]
 
 
 def product_named(text: str, case: Case) -> str | None:

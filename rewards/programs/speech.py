@@ -144,6 +144,10 @@ class RefusedArgs(Args):
     tools: ToolNames = Field(
         default=(), description="The tools that count for `by_transfer`; all terminal ones if none are named."
     )
+    during: str = Field(
+        default="",
+        description="A scripted user's request; only what the agent says while it is the present one counts, if given.",
+    )
     cues: Texts = Field(default=(), description="Further phrases that count as refusing.")
 
 
@@ -159,7 +163,7 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
     for told in finished.agent_turns:
         reading = read(told.text)
         sentence = None if reading.foreign else _refusal(reading, args.cues)
-        if sentence is None:
+        if sentence is None or (args.during and request_before(finished, told.event) not in (args.during, None)):
             continue
         piece = quote_text(told.event, sentence)
         if told.event <= ready:

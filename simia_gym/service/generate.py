@@ -172,25 +172,24 @@ class Generator:
         """Draw who wants what.
 
         Allowed and forbidden wishes have the same distribution of slots: either takes the slots that a breach and an
-        edge set, and what is not allowed with these has the rows of a plain draw instead.
+        edge set, and the rows of an edge. What is not judged as it should be with these has its own alone.
         """
         wish = self.service.declared.wishes[plan.first]
         named = wish.edges.get(plan.variant)
         edge = named or chance.choice((None, *wish.edges.values()))
         breach = wish.breaches.get(plan.variant)
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
-        main = breach or edge
+        main = [one for one in (breach or edge,) if one]
         slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
-        own = dict(main.slots) if main else {}
-        ways: list[tuple[Variant | None, Mapping[str, Any]]] = [(main, slots)]
-        if plan.poses:
-            ways = [(None, slots)]
-        elif slots != own:
-            ways += [(main, own)] if breach or named else [(None, slots), (main, own)]
+        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([], slots)]
+        if not plan.poses:
+            both = [([edge, breach], slots)] if edge and breach else []
+            plain = [] if breach or named else [([], slots)]
+            ways = [*both, (main, slots), *plain, (main, main[0].slots if main else {})]
         rule = breach.rule if breach else None
         found = None
-        for variant, changed in ways:
-            alone = self._cast(plan, variant, changed, ())
+        for variants, changed in ways:
+            alone = self._cast(plan, variants, changed, ())
             found = objector(self.verdict(alone, alone.wanted[0], alone.state))
             if found == rule or plan.poses:
                 break
@@ -206,9 +205,9 @@ class Generator:
         if plan.poses or not (count or then):
             return alone
         if then:
-            return self._cast(plan, variant, changed, [then], same=True)
+            return self._cast(plan, variants, changed, [then], same=True)
         for _ in others:
-            several = self._cast(plan, variant, changed, chance.sample(others, count))
+            several = self._cast(plan, variants, changed, chance.sample(others, count))
             first = objector(self.verdict(several, several.wanted[0], several.state))
             if first == rule and self._apart(several, task_id):
                 return several
@@ -217,7 +216,8 @@ class Generator:
     def sample(self, wish: str, variant: Variant | None, number: int) -> Scene:
         """Draw a customer with one wish, for proofs."""
         slots = {} if variant is None else variant.slots
-        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, PLAIN), variant, slots, ())
+        variants = () if variant is None else (variant,)
+        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, PLAIN), variants, slots, ())
 
     def problems(self) -> Iterator[InputError]:
         """Draw some tasks of every kind, and find lines of customers that the expert does not understand."""
@@ -253,7 +253,7 @@ class Generator:
     def _cast(
         self,
         plan: _Plan,
-        variant: Variant | None,
+        variants: Sequence[Variant],
         slots: Mapping[str, Any],
         further: Sequence[str],
         *,
@@ -265,7 +265,7 @@ class Generator:
         member = cast.join(self._member(cast))
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
-        if variant is not None:
+        for variant in variants:
             self._apply(cast, variant, wanted[0].drawn, member, self._place(plan))
         like = wanted[0] if same else None
         wanted.extend(Wanted(name, self._draw(cast, name, member, like)) for name in further)
@@ -276,7 +276,7 @@ class Generator:
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
-        return Scene(member, details, wanted, variant, setup, self.base.apply(setup))
+        return Scene(member, details, wanted, variants[-1] if variants else None, setup, self.base.apply(setup))
 
     def _place(self, plan: _Plan) -> tuple[str, ...]:
         """The keys in the declaration of what is drawn."""

@@ -106,12 +106,16 @@ class Act(Bent):
         self._agreed, self._called = True, self._proposed.call
         return self._proposed.call
 
-    def give_in(self) -> str | None:
-        """What the expert would say if there were no rules, and go on from there."""
+    def without_rules(self) -> Verdict | None:
+        """What would follow from the present wish if there were no rules; nothing while a detail is missing."""
         try:
-            verdict = self.verdict(strict=False)
+            return self.verdict(strict=False)
         except Need:
             return None
+
+    def give_in(self) -> str | None:
+        """What the expert would say if there were no rules, and go on from there."""
+        verdict = self.without_rules()
         if isinstance(verdict, Grant) and self._wish is not None:
             self._closed, self._outcome, self._proposed, self._agreed = False, "", verdict, False
             self.gave_in = True

@@ -9,6 +9,7 @@ import pytest
 from simia_gym.evaluation.cheats import play_cheats
 from simia_gym.policies import Policy
 from tests.cheats import kit
+from tests.cheats.deeds import TRIES
 from tests.docs_tables import CHEATS
 from tests.domains.table import WORLDS, World
 
@@ -24,6 +25,14 @@ def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: t
     tasks = world.tasks(TASKS)[:TASKS]
     (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], ENOUGH)
     assert (score.problem is not None) == (score.cheat in world.own.holes), score
+
+
+@pytest.mark.parametrize("world", [world for world in WORLDS if world.config.service], ids=lambda world: world.name)
+def test_what_is_forbidden_is_not_tried_beside_another_wish_either(world: World) -> None:
+    tasks = [one for one in world.tasks(300) if any(item["id"].startswith("not_tried") for item in one.criteria)]
+    (score,) = play_cheats(world.suite(simulator="world"), tasks, [TRIES], len(tasks))
+    assert score.succeeded <= 0.05 * score.bent
+    assert score.bent
 
 
 def test_the_stored_result_is_of_this_book_and_every_cheat_in_it_really_cheats() -> None:

@@ -209,6 +209,9 @@ CHECKS: list[tuple[Story, str, dict[str, Any], bool | float]] = [
     (story(NO), "refused", {"heard": "reason"}, True),  # this user names no slots
     (Story().say("Why?", "Because.", ["inform"], slots=["reason"]).say(NO), "refused", {"heard": "reason"}, True),
     (Story().say(NO, "Why?", ["insist"], slots=[]), "refused", {"heard": "reason"}, False),
+    (Story().say("A", "B", request="a").say(NO), "refused", {"during": "a"}, True),
+    (Story().say("A", "B", request="b").say(NO), "refused", {"during": "a"}, False),
+    (story(NO), "refused", {"during": "a"}, True),  # this user names no requests
     (story(HANDED), "refused", {}, False),
     (story(HANDED), "refused", {"by_transfer": True}, True),
     (story(HANDED), "refused", {"by_transfer": True, "tools": "transfer"}, True),

@@ -6,7 +6,7 @@ from functools import partial
 
 from simia_gym.envs.airline.people import BAG, INSURANCE, free_bags, make_method
 from simia_gym.envs.airline.trips import CABINS, CERTIFICATES, account, dollars, held, payers, paying, profile
-from simia_gym.envs.airline.wishes.draw import DAYS, ROUTES, add_offers, method_of
+from simia_gym.envs.airline.wishes.draw import DAYS, ROUTES, add_offers, method_of, methods_of
 from simia_gym.envs.airline.wishes.flights import (
     AND,
     CHEAPEST,
@@ -99,15 +99,15 @@ def draw_booking(cast: Cast, who: Member) -> Drawn:
     drawn = draw_offers(cast, who, ways=ways, stops=stops)
     count = cast.rng.choice((1, 1, 2, 3))
     free = free_bags(who.row["membership"], drawn.slots["cabin"], count)
-    cards = [key for key, row in who.row["payment_methods"].items() if row["source"] == "credit_card"]
-    card = cast.rng.choice(cards)
+    card = cast.rng.choice(methods_of(who, "credit_card"))["id"]
+    first = f"{CERTIFICATES} + {card}" if len(methods_of(who, "certificate")) == 1 else card
     drawn.slots.update(
         trip_type="round_trip" if ways > 1 else "one_way",
         stops=stops,
         passengers=some_people(cast, who, count),
         bags=max(0, free + cast.rng.randrange(-2, 3)),
         insurance=cast.rng.choice(("yes", "no")),
-        payment=cast.rng.choice((card, card, f"{CERTIFICATES} + {card}")),
+        payment=cast.rng.choice((card, card, first)),
     )
     drawn.slots["flight"] = cast.rng.choice([*flights_offered(cast.case(who, drawn.slots))])
     return drawn
@@ -119,16 +119,18 @@ def wants_the_cheapest(cast: Cast, drawn: Drawn, who: Member) -> None:
 
 
 def with_certificates(cast: Cast, drawn: Drawn, who: Member) -> None:
-    """The customer's certificates pay first."""
+    """The customer's certificate pays first, and is the only one."""
+    for other in methods_of(who, "certificate")[1:]:
+        del who.row["payment_methods"][other["id"]]
     drawn.slots["payment"] = f"{CERTIFICATES} + {method_of(who, 'credit_card')['id']}"
 
 
 def with_two_certificates(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The customer's certificates pay first, and there are two of them."""
+    with_certificates(cast, drawn, who)
     amount = method_of(who, "certificate")["amount"] + 50
     new = make_method(cast.rng, "certificate", cast.taken, amount)
     who.row["payment_methods"][new["id"]] = new
-    with_certificates(cast, drawn, who)
 
 
 def _alone(cast: Cast, drawn: Drawn, who: Member, source: str, short: int) -> None:

@@ -38,8 +38,8 @@ _TIMES: Mapping[str, tuple[str, str]] = {"landed": ("07:12:00", "09:34:00"), "fl
 
 
 def new_customer(cast: Cast) -> Member:
-    """Somebody new with two credit cards, a gift card, a certificate and two saved passengers."""
-    sources = ("credit_card", "credit_card", "gift_card", "certificate")
+    """Somebody new with two credit cards, a gift card, one or two certificates and two saved passengers."""
+    sources = ("credit_card", "credit_card", "gift_card", "certificate", *cast.rng.choice(((), (), ("certificate",))))
     methods = [make_method(cast.rng, source, cast.taken) for source in sources]
     row = make_customer(cast.rng, cast.taken, name=cast.name(), methods=methods)
     row["saved_passengers"] = [make_passenger(cast.rng, cast.name()) for _ in range(2)]
@@ -63,10 +63,14 @@ def earlier(cast: Cast) -> str:
     return f"{day_after(-cast.rng.randrange(2, 25))}T{time // 60:02d}:{time % 60:02d}:{cast.rng.randrange(10, 60)}"
 
 
+def methods_of(who: Member, source: str) -> list[JsonObject]:
+    """The payment methods of the customer of one of the three kinds."""
+    return [row for row in who.row["payment_methods"].values() if row["source"] == source]
+
+
 def method_of(who: Member, source: str) -> JsonObject:
     """A payment method of the customer, of one of the three kinds."""
-    methods: Mapping[str, JsonObject] = who.row["payment_methods"]
-    return next(row for row in methods.values() if row["source"] == source)
+    return methods_of(who, source)[0]
 
 
 def add_flight(
