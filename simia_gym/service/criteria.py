@@ -245,7 +245,6 @@ def customer(service: Service, who: str | None) -> JsonObject:
     return {"id": "own_data", "check": check}
 
 
-            self._items.extend(self._refused(wish, request, verdict, [*asked, *heard], calls))
 def _told(service: Service, wish: WishDeclaration, request: JsonObject, verdict: Answer, suffix: str) -> JsonObject:
     """A question: one of the texts is told, and nothing else of its kind, after what the answer needs."""
     check: JsonObject = {"program": "says", "any": list(verdict.texts), "after": _after(service, verdict.reads)}
