@@ -73,22 +73,8 @@ def _value(node: ast.expr) -> Any:
         case ast.Tuple():
             return ()
         case ast.Call():
-            raise TypeError(_called(node))
-        case ast.Starred():
-            raise SyntaxError("can't use starred expression here")
+            raise TypeError(f"{type(_value(node.func)).__name__!r} object is not callable")
     raise SyntaxError("invalid syntax")
-
-
-def _called(node: ast.Call) -> str:
-    """What Python says of a number that is called; the arguments are worked out first and may fail themselves."""
-    function = _value(node.func)
-    for argument in node.args:
-        value = _value(argument.value if isinstance(argument, ast.Starred) else argument)
-        if isinstance(argument, ast.Starred) and not isinstance(value, tuple):
-            return f"{function} argument after * must be an iterable, not {type(value).__name__}"
-    for keyword in node.keywords:
-        return f"{function} argument after ** must be a mapping, not {type(_value(keyword.value)).__name__}"
-    return f"{type(function).__name__!r} object is not callable"
 
 
 def _bound(op: ast.operator, left: Any, right: Any) -> None:

@@ -64,11 +64,6 @@ class _Action(BaseModel):
     arguments: JsonObject
 
 
-class _Splits(BaseModel):
-    train: list[Any] | None = None
-    test: list[Any] | None = None
-
-
 class _Criteria(BaseModel):
     actions: list[_Action] | None = None
     communicate_info: list[str] | None = None
@@ -171,9 +166,10 @@ def _records(file: Path) -> list[tuple[str, Any]]:
 def _read_splits(file: Path) -> dict[str, Split]:
     if not file.is_file():
         return {}
-    value = validated(_Splits, read_json(file, what="split file"), where=f"{file}: ")
-    given: Mapping[Split, list[Any] | None] = {"train": value.train, "test": value.test}
-    return {str(task_id): split for split, ids in given.items() for task_id in ids or ()}
+    value = validated(dict[str, Any], read_json(file, what="split file"), where=f"{file}: ")
+    splits: tuple[Split, ...] = ("train", "test")
+    ids = {split: validated(list[Any], value.get(split) or [], where=f"{file}: {split}") for split in splits}
+    return {str(task_id): split for split in splits for task_id in ids[split]}
 
 
 def _read_task(read: _Tau2Task, where: str, splits: Mapping[str, Split], split: Split, domain: str) -> Task:

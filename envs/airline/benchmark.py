@@ -7,6 +7,7 @@ from pathlib import Path
 from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData
 from simia_gym.envs._tau2 import data
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import NOW
 from simia_gym.envs.airline.world import AirlineWorld
@@ -18,7 +19,7 @@ def load(path: Path, domain: str = "airline") -> DomainData:
     return data.load(path, domain, AirlineWorld, Path(__file__).with_name("state.schema.json"), _arranged)
 
 
-def _arranged(database: data.Tables, where: str) -> data.Tables:
+def _arranged(database: Tables, where: str) -> Tables:
     """The benchmark's tables as the world has them: the dates of all flights become a table of their own."""
     departures: dict[str, JsonObject] = {}
     for key, flight in database.get("flights", {}).items():

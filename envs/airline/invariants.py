@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simia_gym.envs._tau2.invariants import Touched, touched_rows, unlisted
-from simia_gym.envs.airline.payments import fare, insurance_fee
+from simia_gym.envs.airline.payments import price_of
 from simia_gym.envs.airline.people import BAG
 from simia_gym.envs.airline.search import departure_key
 from simia_gym.state import State
@@ -22,7 +22,7 @@ def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
     """
     for key, row in touched_rows(state, touched, "reservations"):
         paid = sum(line["amount"] for line in row["payment_history"])
-        due = 0 if row["status"] == "cancelled" else fare(row) + insurance_fee(row) + BAG * row["nonfree_baggages"]
+        due = 0 if row["status"] == "cancelled" else price_of(row)
         removed_bags = row["status"] != "cancelled" and paid > due and (paid - due) % BAG == 0
         if paid != due and not removed_bags:
             yield f"reservation {key} has cost {paid}, its price is {due}"

@@ -7,21 +7,24 @@ from collections.abc import Sequence
 
 from simia_gym.envs._tau2.calls import check_hashable
 from simia_gym.envs.airline import error_hints
-from simia_gym.envs.airline.people import INSURANCE
+from simia_gym.envs.airline.people import BAG, INSURANCE
 from simia_gym.envs.airline.rows import Payment
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import Row
 
 
+def price_of(reservation: Row) -> int:
+    """The price of a reservation: its flights, insurance and charged bags."""
+    price: int = fare(reservation)
+    price += INSURANCE * len(reservation["passengers"]) if reservation["insurance"] == "yes" else 0
+    price += BAG * reservation["nonfree_baggages"]
+    return price
+
+
 def fare(reservation: Row) -> int:
     """The price of a reservation's flights for all its passengers."""
     return sum(int(flight["price"]) for flight in reservation["flights"]) * len(reservation["passengers"])
-
-
-def insurance_fee(reservation: Row) -> int:
-    """The price of insurance for all passengers; 0 without it."""
-    return INSURANCE * len(reservation["passengers"]) if reservation["insurance"] == "yes" else 0
 
 
 def pay_booking(db: Draft, user: Row, payments: Sequence[Payment], due: int, tau2: bool) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from simia_gym.service.people import fresh_id, make_payment_method, make_user
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Row
 
 AIRPORTS = {
     "SFO": "San Francisco", "JFK": "New York", "LAX": "Los Angeles", "ORD": "Chicago", "DFW": "Dallas",
@@ -31,6 +31,11 @@ Status = Literal["available", "on time", "delayed", "flying", "landed", "cancell
 def free_bags(membership: str, cabin: str, passengers: int) -> int:
     """How many checked bags of a reservation cost nothing."""
     return (FREE_BAGS[membership] + CABIN_BAGS[cabin]) * passengers
+
+
+def bags_included(customer: Row, reservation: Row) -> int:
+    """How many checked bags of a reservation cost its customer nothing."""
+    return free_bags(customer["membership"], reservation["cabin"], len(reservation["passengers"]))
 
 
 def fresh_reservation_id(rng: random.Random, taken: set[str]) -> str:
@@ -62,10 +67,7 @@ def make_customer(
     """Draw a row of ``users`` with these payment methods, without reservations and saved passengers."""
     row = make_user(rng, taken, sources=(), name=name)
     return {
-        "user_id": row["user_id"],
-        "name": row["name"],
-        "address": row["address"],
-        "email": row["email"],
+        **{field: row[field] for field in ("user_id", "name", "address", "email")},
         "dob": make_birthday(rng),
         "payment_methods": {one["id"]: one for one in methods},
         "saved_passengers": [],
@@ -120,6 +122,12 @@ def make_passenger(rng: random.Random, name: tuple[str, str]) -> JsonObject:
     return {"first_name": name[0], "last_name": name[1], "dob": make_birthday(rng)}
 
 
+def segment(flight: Row, day: str, price: int) -> JsonObject:
+    """A flight of a reservation."""
+    ends = {field: flight[field] for field in ("flight_number", "origin", "destination")}
+    return {**ends, "date": day, "price": price}
+
+
 def make_reservation(
     rng: random.Random,
     customer: JsonObject,
@@ -158,16 +166,7 @@ def make_reservation(
         "destination": legs[0][0]["destination"] if round_trip else legs[-1][0]["destination"],
         "flight_type": "round_trip" if round_trip else "one_way",
         "cabin": cabin,
-        "flights": [
-            {
-                "flight_number": flight["flight_number"],
-                "origin": flight["origin"],
-                "destination": flight["destination"],
-                "date": day,
-                "price": price,
-            }
-            for flight, day, price in legs
-        ],
+        "flights": [segment(flight, day, price) for flight, day, price in legs],
         "passengers": list(passengers),
         "payment_history": [{"payment_id": paid, "amount": fare * len(passengers) + BAG * extra}],
         "created_at": created,

@@ -51,16 +51,6 @@ class Certificate(BaseModel):
     amount: float
 
 
-class ReservationFlight(BaseModel):
-    """A flight of a reservation, with its price for one passenger in dollars."""
-
-    flight_number: str
-    origin: str
-    destination: str
-    date: str
-    price: int
-
-
 class Reservation(BaseModel):
     """A row of ``reservations``."""
 
@@ -70,7 +60,7 @@ class Reservation(BaseModel):
     destination: str
     flight_type: FlightType
     cabin: Cabin
-    flights: list[ReservationFlight]
+    flights: list[dict[str, Any]]
     passengers: list[Passenger]
     payment_history: list[Payment]
     created_at: str

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from simia_gym.domain.tools import tool
-from simia_gym.envs._tau2.calls import check_hashable, need
+from simia_gym.envs._tau2.calls import absent, check_hashable
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.airline import error_hints
-from simia_gym.envs.airline.payments import fare, insurance_fee, pay_booking, pay_change
-from simia_gym.envs.airline.people import BAG
+from simia_gym.envs.airline.payments import fare, pay_booking, pay_change, price_of
+from simia_gym.envs.airline.people import BAG, segment
 from simia_gym.envs.airline.rows import (
     Cabin,
     Certificate,
@@ -208,8 +208,7 @@ class AirlineWorld(Tau2World):
         self._check_bags(total_baggages, nonfree_baggages)
         for info in infos:
             reservation["flights"].append(_segment(db, info, cabin, len(people)))
-        due = fare(reservation) + insurance_fee(reservation)
-        due += BAG * nonfree_baggages
+        due = price_of({**reservation, "nonfree_baggages": nonfree_baggages})  # no number may have been given as one
         pay_booking(db, user, payments, due, self.tau2)
         _move_seats(db, map(_key, reservation["flights"]), cabin, -len(people))
         db.put("reservations", key, reservation)
@@ -379,8 +378,10 @@ class AirlineWorld(Tau2World):
 
 
 def _need(db: Draft, table: str, key: object) -> Row:
-    message = f"{table.removesuffix('s').capitalize()} {key} not found"
-    return need(db, table, key, message, error_hints.ABSENT[table])
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        raise absent(key, f"{table.removesuffix('s').capitalize()} {key} not found", error_hints.ABSENT[table])
+    return row
 
 
 def _need_departure(db: Draft, flight_number: object, date: object) -> Row:
@@ -401,14 +402,7 @@ def _segment(db: Draft, info: FlightInfo, cabin: Cabin, people: int) -> JsonObje
         raise ToolError(message, "not_available", error_hints.NOT_AVAILABLE)
     if departure["available_seats"][cabin] < people:
         raise ToolError(f"Not enough seats on flight {info.flight_number}", "no_seats", error_hints.SEATS)
-    flight = db.row("flights", info.flight_number)
-    return {
-        "flight_number": info.flight_number,
-        "origin": flight["origin"],
-        "destination": flight["destination"],
-        "date": info.date,
-        "price": departure["prices"][cabin],
-    }
+    return segment(db.row("flights", info.flight_number), info.date, departure["prices"][cabin])
 
 
 def _key(flight: Row) -> str:

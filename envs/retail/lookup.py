@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 from simia_gym.state import Draft, State
 from simia_gym.types import Row
@@ -14,7 +15,7 @@ def find_by_email(db: Draft, email: str) -> list[str]:
     return db.find("users", "email", _email, email.lower())
 
 
-def find_by_name(db: Draft, first_name: str, last_name: str, postal_code: str) -> list[str]:
+def find_by_name(db: Draft, first_name: str, last_name: Any, postal_code: Any) -> list[str]:
     """Ids of the users with a name and postal code.
 
     The parts are compared in order, so a last name that is no text is an error only if a user has the first name.

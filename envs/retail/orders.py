@@ -30,6 +30,8 @@ class UserAddress(BaseModel):
 
 Status = Literal["pending", "processed", "delivered", "cancelled"]
 
+MODIFIED = "pending (item modified)"
+"""The status of a pending order whose items have been changed."""
 REASONS: tuple[str, ...] = ("no longer needed", "ordered by mistake")
 """The reasons for which an order may be cancelled."""
 

@@ -19,7 +19,6 @@ from simia_gym.envs.retail.rules import (
 )
 from simia_gym.envs.retail.values import wanted_product
 from simia_gym.service import Case, Option
-from simia_gym.service.people import address_text  # noqa: F401 (named in service.yaml)
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject, Row
 
@@ -37,11 +36,6 @@ _ADDRESS = re.compile(r"\b\d+ [A-Z].*?\b[A-Z]{2} \d{5}\b")
 _ARTICLES = frozenset({"the", "a", "an", "that", "this", "my", "just"})
 _COMMON = frozenset({"yes", "no", "one", "two", "none", "long", "left", "right", "bare"})
 """Option values that occur in any conversation and so prove nothing about a proposal."""
-
-
-def full_name(name: Row) -> str:
-    """First and last name."""
-    return f"{name['first_name']} {name['last_name']}"
 
 
 def names_in(text: str, names: Iterable[str]) -> list[str]:

@@ -6,10 +6,11 @@ works out calls for strangers, too.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simia_gym.envs._tau2.customers import card_text, profile_read
-from simia_gym.envs.retail.orders import REASONS, total
+from simia_gym.envs.retail.orders import MODIFIED, REASONS, total
 from simia_gym.service import Case, No
 from simia_gym.types import JsonObject, Row
 
@@ -81,7 +82,7 @@ def method(case: Case) -> Row | None:
 
 
 def _state(row: Row) -> str:
-    if row["status"] == "pending (item modified)":
+    if row["status"] == MODIFIED:
         return "its items have already been changed once"
     return f"its status is {row['status']}"
 
@@ -91,28 +92,21 @@ def own_order(case: Case) -> No | None:
     return None if case.slot("order") in profile(case)["orders"] else No()
 
 
-def only_pending(case: Case) -> No | None:
-    """Only a pending order can be cancelled, or changed."""
+def _has_status(case: Case, *, allowed: tuple[str, ...]) -> No | None:
+    """The order has one of some statuses."""
     row = order(case)
-    return None if row["status"] == "pending" else No({"state": _state(row)})
+    return None if row["status"] in allowed else No({"state": _state(row)})
+
+
+only_pending, only_delivered = partial(_has_status, allowed=("pending",)), partial(_has_status, allowed=("delivered",))
+still_open = partial(_has_status, allowed=("pending", MODIFIED))
+"""An order that has not been packed can be sent elsewhere, also if its items have been changed."""
 
 
 def not_modified(case: Case) -> No | None:
     """The items of an order can be changed once."""
     row = order(case)
-    return No({"state": _state(row)}) if row["status"] == "pending (item modified)" else None
-
-
-def still_open(case: Case) -> No | None:
-    """An order that has not been packed can be sent elsewhere."""
-    row = order(case)
-    return None if "pending" in row["status"] else No({"state": _state(row)})
-
-
-def only_delivered(case: Case) -> No | None:
-    """What has arrived can be returned or exchanged."""
-    row = order(case)
-    return None if row["status"] == "delivered" else No({"state": _state(row)})
+    return No({"state": _state(row)}) if row["status"] == MODIFIED else None
 
 
 def accepted_reason(case: Case) -> No | None:
@@ -185,12 +179,7 @@ def _read_order(case: Case) -> JsonObject:
 
 
 def shows_owner(case: Case) -> list[Any]:
-    """Whose an order is shows in the profile and in the order."""
-    return [[profile_read(case), _read_order(case)]]
-
-
-def shows_methods(case: Case) -> list[Any]:
-    """That a payment method is somebody else's shows in the profile, and where the order was paid with another."""
+    """Whose an order is, or a payment method, shows in the profile, and in an order or what paid for it."""
     return [[profile_read(case), _read_order(case)]]
 
 

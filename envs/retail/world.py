@@ -10,11 +10,11 @@ recorded episodes run again byte for byte.
 from __future__ import annotations
 
 from simia_gym.domain.tools import tool
-from simia_gym.envs._tau2.calls import check_hashable, need
+from simia_gym.envs._tau2.calls import absent, check_hashable
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
-from simia_gym.envs.retail.orders import REASONS, UserAddress, credit, entry, is_gift_card, net_paid
+from simia_gym.envs.retail.orders import MODIFIED, REASONS, UserAddress, credit, entry, is_gift_card, net_paid
 from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, check_items, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
@@ -30,7 +30,6 @@ METHODS = "users/{/orders/{order_id}/user_id}#payment_methods"
 NEW_ITEMS = "products/{/orders/{order_id}/items/*/product_id}#product_id,name,variants/{new_item_ids}"
 """The products of the order's items, each with the requested variants only."""
 
-MODIFIED = "pending (item modified)"
 MOVES_MONEY = ("orders/*/payment_history", "users/*/payment_methods/*/balance")
 
 
@@ -333,7 +332,10 @@ class RetailWorld(Tau2World):
 
 
 def _need(db: Draft, table: str, key: object) -> Row:
-    return need(db, table, key, f"{table.removesuffix('s').capitalize()} not found", error_hints.ABSENT[table])
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        raise absent(key, f"{table.removesuffix('s').capitalize()} not found", error_hints.ABSENT[table])
+    return row
 
 
 def _order(db: Draft, order_id: object, status: str, what: str, *others: str) -> Row:

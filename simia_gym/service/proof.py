@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
-from simia_gym.common.files import Lines
 from simia_gym.errors import DomainError, InputError
 from simia_gym.service.case import Case
 from simia_gym.service.declaration import Variant
@@ -38,12 +37,10 @@ def unread(service: Service, sample: Callable[[str, Variant | None, int], Any]) 
     Yields:
         A mistake for each line in which the reader does not find the wish and the slots that it tells.
     """
-    check = _Reader(service)
-    places: set[str] = set()
-    for error in _unread(service, sample, check):
-        if error.where not in places:
-            places.add(error.where)
-            yield error
+    found: dict[str, InputError] = {}
+    for error in _unread(service, sample, _Reader(service)):
+        found.setdefault(error.where, error)
+    yield from found.values()
 
 
 def _unread(
@@ -78,7 +75,7 @@ def _unread(
 
 class _Reader:
     def __init__(self, service: Service) -> None:
-        self._service, self._lines = service, Lines(service.path)
+        self._service = service
 
     def slot(self, slot: str, value: Any, case: Case, rng: random.Random) -> Iterator[InputError]:
         """The lines that tell a slot: a drawn value, or every one that is listed."""
@@ -111,7 +108,7 @@ class _Reader:
 
     def _wrong(self, text: str, place: list[str | int], what: str, right: str) -> InputError:
         fix = "Change the line, or the pattern that reads it."
-        return DomainError(f"in {text!r} the expert {what}, not {right}", where=self._lines.where(place), fix=fix)
+        return DomainError(f"in {text!r} the expert {what}, not {right}", where=self._service.where(*place), fix=fix)
 
 
 def unnoticed(service: Service, notices: Callable[[str], bool]) -> Iterator[str]:

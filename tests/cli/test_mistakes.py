@@ -19,7 +19,7 @@ known: 0.6 | known: 6 | - | less than or equal to 1
 known: 0.6 | known: often | - | valid number
 ask: ['\bcard\b'] | ask: [] | - | should not be empty
 ask: ['\bcard\b'] | ask: ['\b(card\b'] | - | unterminated subpattern
-ask: ['\bcard\b'] | ask: ['\bCard\b'] | - | a capital letter never matches
+ask: ['\bcard\b'] | ask: ['\bCard\b'] | - | such a letter never matches
 read: '\b\d{8}\b' | read: '\b\d{8}\b)' | - | unbalanced parenthesis
 "My card number is {value}." | "My card number is {card}." | - | nothing fills {card}
 "My card number is {value}." | "I have a card." | - | does not tell the value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from simia_gym.envs.airline.people import BAG, free_bags
+from simia_gym.envs.airline.people import BAG, bags_included
 from simia_gym.envs.airline.trips import CABINS, TODAY, account, date_text, dollars, held, profile, time_text, trip
 from simia_gym.envs.airline.wishes.draw import draw_trip, method_of, settle
 from simia_gym.envs.airline.wishes.flights import direct
@@ -55,7 +55,7 @@ def bags_expected(case: Case, value: int) -> list[JsonObject]:
 def _free(case: Case) -> int:
     """How many checked bags of the reservation cost nothing."""
     row = trip(case)
-    return free_bags(profile(case)["membership"], row["cabin"], len(row["passengers"]))
+    return bags_included(profile(case), row)
 
 
 def _charged(case: Case) -> int:
@@ -112,7 +112,7 @@ def of_departure(case: Case) -> JsonObject:
 def _has_bags(drawn: Drawn, who: Member, bags: int) -> None:
     """The reservation has so many bags."""
     row = drawn.rows["trip"]
-    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    free = bags_included(who.row, row)
     row.update(total_baggages=bags, nonfree_baggages=max(0, bags - free))
     settle(row)
 
@@ -121,7 +121,7 @@ def draw_bags(cast: Cast, who: Member) -> Drawn:
     """A reservation with some bags about the free allowance, to which one or two are added."""
     drawn = draw_trip(cast, who, passengers=cast.rng.choice((1, 1, 2)))
     row = drawn.rows["trip"]
-    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    free = bags_included(who.row, row)
     there = max(0, free - cast.rng.randrange(3))
     _has_bags(drawn, who, there)
     method = method_of(who, cast.rng.choice(("credit_card", "gift_card")))
@@ -140,7 +140,7 @@ def _one_over(cast: Cast, drawn: Drawn, who: Member, over: int, amount: int | No
     """The customer wants as many bags as are free, or one more, which maybe a gift card of so much pays."""
     row = drawn.rows["trip"]
     who.row["membership"] = cast.rng.choice(("silver", "gold"))
-    free = free_bags(who.row["membership"], row["cabin"], len(row["passengers"]))
+    free = bags_included(who.row, row)
     _has_bags(drawn, who, free - cast.rng.randrange(1, min(free, 2) + 1))
     drawn.slots["bags"] = free + over
     if amount is not None:

@@ -10,10 +10,9 @@ from datetime import date, timedelta
 from itertools import permutations
 
 from simia_gym.envs.airline import build
-from simia_gym.envs.airline.payments import fare, insurance_fee
+from simia_gym.envs.airline.payments import price_of
 from simia_gym.envs.airline.people import (
     AIRPORTS,
-    BAG,
     Status,
     make_customer,
     make_departure,
@@ -161,7 +160,7 @@ def draw_trip(
 
 def settle(row: JsonObject) -> None:
     """Bring what was paid for a reservation in line with what is booked."""
-    price = fare(row) + insurance_fee(row) + BAG * row["nonfree_baggages"]
+    price = price_of(row)
     for payment in row["payment_history"]:
         payment["amount"] = price if payment["amount"] >= 0 else -price
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from simia_gym.envs._tau2.customers import full_name
 from simia_gym.envs.airline.people import make_passenger
 from simia_gym.envs.airline.trips import profile, trip
 from simia_gym.envs.airline.wishes.draw import draw_trip, settle
@@ -34,7 +35,7 @@ def party_text(party: Sequence[Any]) -> str:
     """Who flies, as customers say it: ``me and Lena Holm (born 1987-03-02)``."""
     if len(party) == 1:
         return "just me"
-    said = [one if one == ME else named(one) + (f" (born {one['dob']})" if "dob" in one else "") for one in party]
+    said = [one if one == ME else full_name(one) + (f" (born {one['dob']})" if "dob" in one else "") for one in party]
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
@@ -53,25 +54,20 @@ def party_named(text: str, case: Case) -> list[Any] | None:
 
 def party_expected(case: Case, value: Sequence[Any]) -> list[JsonObject]:
     """A proposal names everybody who flies with the customer."""
-    return [{"any": [named(one)], "avoid": []} for one in value if one != ME]
-
-
-def named(person: Row) -> str:
-    """First and last name."""
-    return f"{person['first_name']} {person['last_name']}"
+    return [{"any": [full_name(one)], "avoid": []} for one in value if one != ME]
 
 
 def in_full(party: Sequence[Row]) -> str:
     """Passengers with their dates of birth."""
-    return " and ".join(f"{named(one)} (born {one['dob']})" for one in party)
+    return " and ".join(f"{full_name(one)} (born {one['dob']})" for one in party)
 
 
 def people(case: Case, known: Sequence[Row]) -> list[JsonObject]:
     """Those who fly, with the dates of birth of those who are known or stand in the profile."""
     own = profile(case)
-    births = {named(row): row["dob"] for row in (*own["saved_passengers"], *known)}
+    births = {full_name(row): row["dob"] for row in (*own["saved_passengers"], *known)}
     party = [{**own["name"], "dob": own["dob"]} if one == ME else one for one in case.slot("passengers")]
-    return [{**one, "dob": one.get("dob") or births.get(named(one), "")} for one in party]
+    return [{**one, "dob": one.get("dob") or births.get(full_name(one), "")} for one in party]
 
 
 def five_at_most(case: Case) -> No | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simia_gym.envs._tau2.customers import profile_read, secret_row
+from simia_gym.envs._tau2.customers import full_name, profile_read, secret_row
 from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
 from simia_gym.envs.airline.wishes.flights import AND
@@ -133,7 +133,7 @@ def kept_secret(case: Case, drawn: Any) -> list[JsonObject]:
     texts = [
         friend["dob"],
         *(one for leg in row["flights"] for one in (leg["flight_number"], leg["date"], date_text(leg["date"]))),
-        *(f"{one['first_name']} {one['last_name']}" for one in row["passengers"]),
+        *map(full_name, row["passengers"]),
         *(one["payment_id"] for one in row["payment_history"]),
         *(f"${one['amount']}" for one in row["payment_history"]),
     ]
