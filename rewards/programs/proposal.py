@@ -142,8 +142,10 @@ class _Search:
 
     def _open(self, value: str, told: dict[int, list[Reading]], *, listed: bool) -> bool:
         event = next((event for event in reversed(told) if self.names(value, told[event])), None)
-        message = Reading("", tuple(one for part in told.get(event, ()) for one in part.sentences))
-        if event is None or not message.places:
+        if event is None:
+            return False
+        message = Reading("", tuple(one for part in told[event] for one in part.sentences))
+        if not message.places:
             return False
         rivals = self._rivals(value, listed=listed)
         an_id = not listed and not value.isdigit() and " " not in value

@@ -181,11 +181,12 @@ class Generator:
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
         main = [one for one in (breach or edge,) if one]
         slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
-        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([], slots)]
+        plain: tuple[Sequence[Variant], Mapping[str, Any]] = ([], slots)
+        ways = [plain]
         if not plan.poses:
-            both = [([edge, breach], slots)] if edge and breach else []
-            plain = [] if breach or named else [([], slots)]
-            ways = [*both, (main, slots), *plain, (main, main[0].slots if main else {})]
+            ways = [(main, slots), *([] if breach or named else [plain]), (main, main[0].slots if main else {})]
+            if edge and breach:
+                ways.insert(0, ([edge, breach], slots))
         rule = breach.rule if breach else None
         found = None
         for variants, changed in ways:
