@@ -142,6 +142,8 @@ class SimiaEnv(gymnasium.Env[str, str]):
         Raises:
             InputError: There is no such task, or no such option.
         """
+        if not isinstance(options or {}, Mapping):
+            raise InputError(f"options is {options!r}", where="options", fix="Give a dictionary.")
         given = dict(options or {})
         chosen, group = given.pop("task", None), str(given.pop("group", ""))
         if given:

@@ -14,7 +14,7 @@ from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
     r"n't|not\b|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
-    r"|prohibit|prevent|against|outside|forbid|\bonly\b|\bno\b"
+    r"|prohibit|prevent|\bturn|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
     r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
 )
@@ -28,7 +28,7 @@ _CUE = re.compile(
       \b(?:can't|cannot|can\ not|couldn't|could\ not)\b
     | \b(?:unable|impossible|ineligible|prohibited|forbidden)\b
     | (?:\bnot|n't)\ (?:going\ to\ )?(?:be\ |been\ |currently\ |actually\ |even\ )?{_ABLE}\b
-    | \b(?:i|we)(?:'ll|\ will)?\ (?:\w+ly\ )?(?:have\ to|must|need\ to|am\ going\ to
+    | \b(?:i|we)(?:'ll|'d|\ will|\ would)?\ (?:\w+ly\ )?(?:have\ to|must|need\ to|am\ going\ to
          |are\ going\ to)?\ ?(?:\w+ly\ )?(?:decline|refuse|deny)\b
     | \b(?:i|we)(?:'m|'re|\ am|\ are)\ (?:declining|refusing|denying)\b
     | \b(?:must|has\ to|have\ to)\ be\ (?:declined|refused|denied)\b
@@ -43,7 +43,8 @@ _CUE = re.compile(
       (?:policy|policies|rules|scope|terms|authority)\b
     | \b(?:policy|policies|rules?|law)\ (?:prevents?|forbids?|bars?|stops?)\b | \bafraid\ not\b | \bnon-refundable\b
     | \b(?:i|we)\ (?:do\ not|don't)\ have\ (?:the\ |any\ )?(?:capability|ability|authority|permission|means|option)\b
-    | \b(?:not|n't)\ an\ option\b
+    | (?:\bnot|n't)\ an\ option\b | \bno\ can\ do\b | \bprevented\ (?:by|from)\b
+    | \b(?:i|we|me|us)\b[^.;?]{{0,40}}\bturn(?:ing)?\ (?:\w+\ ){{0,3}}down\b
     """,
     re.VERBOSE,
 )

@@ -23,7 +23,12 @@ _LED = re.compile(
 )
 _PAST = re.compile(r"\b(?:was|were|been|you (?:paid|used))\b")
 _CONDITION = re.compile(r"\b(?:if|unless|in case) (?!you\b|this\b|that\b|it\b)")
-_LABEL = re.compile(r"[^a-z:]+")
+_LABEL = re.compile(r"[^a-z\d:]+|(?<=option )\d+|(?<=choice )\d+|(?<=alternative )\d+")
+_NOW = re.compile(r"^(?:\w+ ){0,2}(?:current|old|previous|existing)\b[^:]*:")
+"""A label or heading of what is there before the change."""
+_CHARGED = re.compile(r"\b(?:charged?|charging)\b")
+_SETTLED = re.compile(r"^.*\bor\b.*(?=\byou(?:'ve| have)? (?:chose|chosen|picked|selected|asked for)\b)")
+"""A choice that a sentence names before it says how it was made."""
 _NEAR = 240
 
 
@@ -32,10 +37,10 @@ def contested(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     whole: dict[str, list[list[str]]] = {}
     for sentence in sentences:
-        text = sentence.plain
+        text = _SETTLED.sub("", sentence.plain)
         if " or " in text:
             yield tuple(_OR.split(text))
-        if _CONDITION.search(text) is None:
+        if _CONDITION.search(text) is None and _NOW.match(sentence.head) is None:
             for place, part in _placed(text, sentence.head):
                 found.setdefault(place, []).append(part)
             if not denies(text):
@@ -50,13 +55,14 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
     """What stands in which place of a sentence; what no comma parts is one thing, as in "to A and to B"."""
     clauses = _CLAUSE.split(text)
     for clause in clauses:
-        if _PAST.search(clause):
+        if _PAST.search(clause) or _NOW.match(clause):
             continue
+        charge = "charge " if _CHARGED.search(clause) else ""
         label, colon, words = clause.partition(":")
         if colon:
             yield _LABEL.sub(" ", label).strip() + ":", words
         elif head and len(clauses) == 1:
-            yield head, clause
+            yield charge + head, clause
         together: dict[tuple[str, int], str] = {}
         at, commas = 0, 0
         for found, then in pairwise([*_LED.finditer(clause), None]):
@@ -66,7 +72,7 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
             if found is not None and place and not denies(clause[max(0, start - _NEAR) : start]):
                 words = clause[found.end() : then and then.start()]
                 together[place, commas] = f"{together.get((place, commas), '')} {words}"
-        yield from ((place, words) for (place, _), words in together.items())
+        yield from ((charge + place, words) for (place, _), words in together.items())
 
 
 def _differing(one: list[str], other: list[str]) -> tuple[str, ...]:

@@ -103,7 +103,10 @@ def forms(value: Any) -> list[str]:
         found.append(NUMBER_WORDS[value])
     date = _DATE.fullmatch(text)
     if date is not None:
-        month, day = int(date[1]), int(date[2])
+        year, month, day = text[:4], int(date[1]), int(date[2])
+        nth = f"{day}{_ENDINGS.get(day, 'th')}"
         for name in (calendar.month_name[month], calendar.month_abbr[month]):
-            found += [f"{name} {day}", f"{name} {day}{_ENDINGS.get(day, 'th')}", f"{day} {name}"]
+            found += [f"{name} {day}", f"{name} {nth}", f"{day} {name}", f"{nth} {name}", f"{nth} of {name}"]
+        numbers = (f"{first}/{second}" for first in {month: 0, date[1]: 0} for second in {day: 0, date[2]: 0})
+        found += [form for number in numbers for form in (number, f"{number}/{year}")]
     return found

@@ -380,7 +380,7 @@ class _Turn:
         """The words for the values of each slot, of which there may be several."""
         known: dict[str, set[str]] = {}
         for item in self.request.expect:
-            known.setdefault(item.slot, set()).update(words.lower().lstrip("#") for words in item.any)
+            known.setdefault(item.slot, set()).update(words.lower().lstrip("#") for words in (*item.any, *item.beside))
         return known
 
     def _mentions(self, words: str) -> bool:

@@ -44,12 +44,13 @@ class Expect(StrictModel):
 
     The user says yes only to a proposal that mentions one of ``any``. It objects to a proposal that mentions none of
     them but a wrong value (one that matches the token pattern ``token``, or a text of ``avoid``), and asks for the
-    detail if the proposal does not mention it.
+    detail if the proposal does not mention it. A text of ``beside`` is no wrong value.
     """
 
     slot: str = ""
     any: Line = ()
     avoid: Line = ()
+    beside: Line = ()
     token: str | None = None
 
 

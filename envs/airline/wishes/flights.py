@@ -200,12 +200,10 @@ def _clock(time: re.Match[str]) -> str:
 
 
 def flights_expected(case: Case, value: str) -> list[JsonObject]:
-    """A proposal names each flight by number or time."""
-    return [
-        {"any": [one["flight_number"], _leaves(one), one["scheduled_departure_time_est"][:5]], "avoid": []}
-        for way in picked(case)
-        for one in way
-    ]
+    """A proposal names each flight by number or time; it may also list those that stay."""
+    stay = [one["flight_number"] for one in flights_wanted(case) if one]
+    named = [[one["flight_number"], _leaves(one), one["scheduled_departure_time_est"][:5]] for one in chain(*picked(case))]
+    return [{"any": texts, "avoid": [], "beside": stay} for texts in named]
 
 
 def part_left(text: str, case: Case) -> Any:

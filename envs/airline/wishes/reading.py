@@ -9,6 +9,7 @@ from simia_gym.envs._tau2.customers import full_name, profile_read, secret_row
 from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
 from simia_gym.envs.airline.wishes.flights import AND
+from simia_gym.language import forms
 from simia_gym.service import Case, Option
 from simia_gym.service.reading import named_in
 from simia_gym.types import JsonObject
@@ -79,8 +80,7 @@ def dates_text(value: str) -> str:
 
 def date_expected(case: Case, value: str) -> list[JsonObject]:
     """What a proposal may say about each date."""
-    said = {day: date_text(day) for day in value.split(AND)}
-    return [{"any": [day, text, " ".join(reversed(text.split()))], "avoid": []} for day, text in said.items()]
+    return [{"any": [*dict.fromkeys(forms(day))], "avoid": []} for day in dict.fromkeys(value.split(AND))]
 
 
 def methods_of_customer(case: Case) -> dict[str, Option]:
