@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import simia_gym.rewards
 import simia_gym.users
 from simia_gym.common.files import read_yaml
-from simia_gym.language import read, wanted
+from simia_gym.language import forms, read, wanted
 from simia_gym.users.cues import Cues
 from tests.retail.play import generator
 from tests.rewards.story import Story, run
@@ -188,3 +188,31 @@ def test_long_texts_cost_little(piece: str) -> None:
     assert isinstance(reading.standing.sentences, tuple)
     assert isinstance(reading.acts, frozenset)
     assert reading.agrees in (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["on May 26th", "05/26/2024", "on the 26th of May.", "5/26", "26 May 2024", "Sunday, May 26, 2024", "2024-05-26"],
+)
+def test_a_date_is_known_in_its_forms(text: str) -> None:
+    assert any(wanted(form).stands_in(read(text)) for form in forms("2024-05-26"))
+    assert not any(wanted(form).stands_in(read(text)) for form in (*forms("2024-05-06"), *forms("2024-06-26")))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("I will do this:\n- Flight 1: AA1\n- Flight 2: BB2", False),
+        ("I will do this:\n- Option 1: AA1\n- Option 2: BB2", True),
+        ("I will do this:\n- Flight: AA1\n- Flight: BB2", True),
+        ("The change:\n- Current flights: BB2 on May 5\n- New flights: AA1 on May 6", False),
+        ("**Current itinerary:**\n- BB2\n\n**New itinerary:**\n- AA1", False),
+        ("I will do this:\n1. Charge $5 to AA1.\n2. Refund $5 to BB2.", False),
+        ("I will do this:\n1. Charge $5 to AA1.\n2. Charge $5 to BB2.", True),
+        ("A refund may go to AA1 or to BB2; you chose AA1.", False),
+        ("You chose AA1. The refund goes to AA1 or to BB2.", True),
+    ],
+)
+def test_a_value_is_open_where_another_one_stands_in_its_place(text: str, is_open: bool) -> None:
+    right, other = wanted("aa1"), wanted("bb2")
+    assert read(text).leaves_open(lambda part: (right.stands_in(part), other.stands_in(part))) is is_open

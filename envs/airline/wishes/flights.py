@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeAlias
 
 from simia_gym.envs.airline.trips import date_text, time_text, trip
@@ -202,7 +202,9 @@ def _clock(time: re.Match[str]) -> str:
 def flights_expected(case: Case, value: str) -> list[JsonObject]:
     """A proposal names each flight by number or time; it may also list those that stay."""
     stay = [one["flight_number"] for one in flights_wanted(case) if one]
-    named = [[one["flight_number"], _leaves(one), one["scheduled_departure_time_est"][:5]] for one in chain(*picked(case))]
+    named = [
+        [one["flight_number"], _leaves(one), one["scheduled_departure_time_est"][:5]] for one in chain(*picked(case))
+    ]
     return [{"any": texts, "avoid": [], "beside": stay} for texts in named]
 
 
