@@ -88,6 +88,16 @@ _CUES = {act: Cue(patterns, act) for act, patterns in _PATTERNS.items()}
 # Questions that cannot be answered by yes; and phrases that ask for a yes even if the sentence also asks for a detail.
 _WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
 _YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
+# Questions whose yes stops what is proposed.
+_CONTRARY = Cue(
+    (
+        r"\b(?:do|would|will) you (?:\w+ly )?(?:object|refuse|decline|oppose|mind if)\b",
+        r"\b(?:shall|should|may|can) (?:i|we) (?:rather )?(?:not|stop|forget|refrain|abandon)\b",
+        r"\b(?:like|want|wish) (?:me|us) (?:to (?:stop|forget|refrain|abandon|not)|not to)\b",
+        r"\byes\W+(?:to|if you(?:'d)?) (?:rather )?(?:stop|object|refuse|decline|refrain|abandon|not|do not|don't)\b",
+        r"\b(?:cancel|stop|drop|abandon|forget) (?:about )?(?:this|the|that|my) (?:plan|proposal)\b",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,7 @@ def understand(sentence: Sentence) -> Said:
     found = _CUES["confirm"].find(text)
     firm = found is not None and _YES.occurs(text)
     # Neither "What would you like me to do?" nor "Would you like help with anything else?" asks for consent.
-    if found is not None and (firm or not ("offer" in acts or _WH.occurs(text[:found]))):
+    if found is not None and not _CONTRARY.occurs(text) and (firm or not ("offer" in acts or _WH.occurs(text[:found]))):
         acts.add("confirm")
     if refuses(sentence):
         acts.add("refuse")

@@ -25,6 +25,12 @@ from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
 
 _LONG = 10_000
+_STRUCK = re.compile(
+    r"~~.{1,2000}?~~|<(s|del|strike)>.{1,2000}?</\1>|<(\w{1,9}) [^<>]{0,99}display: ?none.{1,2000}?</\2>"
+    r"|<!--.{1,2000}?-->|!\[.{1,2000}?\]|(?<=\])\([^\s()]{1,2000}\)",
+    re.DOTALL,
+)
+"""What is crossed out, or shown to nobody, and so proposes nothing."""
 # One pass over a text: first texts that contain digits but are not numbers, then numbers (as groups).
 _NUMBER = re.compile(
     r"""
@@ -88,7 +94,9 @@ class Reading:
 
     @cached_property
     def standing(self) -> Reading:
-        """The message without what it refuses, what it takes back afterwards, and what it says and denies."""
+        """The message without what is crossed out or unseen, what it refuses or takes back, and what it also denies."""
+        if _STRUCK.search(self.text):
+            return _read(_STRUCK.sub(" ", self.text)).standing
         if "refuse" not in self.acts and not doubtful(self.words):
             return self
         kept: list[Sentence] = []
@@ -132,9 +140,7 @@ class Reading:
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:
-        """The amounts that the message says are charged, each with its sentence; nothing if it asks for a yes."""
-        if "confirm" in self.acts:
-            return ()
+        """The amounts that the message says are charged, each with its sentence."""
         return tuple((said.sentence, amount) for said in self.said for amount in charges_in(said.sentence))
 
     @cached_property

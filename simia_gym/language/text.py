@@ -24,7 +24,7 @@ _TYPED = str.maketrans(
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
-_FENCE_OR_RULE = re.compile(r"\s*(?:```[a-zA-Z]*|[-=_|:\s]{3,})\s*$")
+_FENCE_OR_RULE = re.compile(r"\s*(?:```[a-zA-Z]{,12}|[-=_|:\s]{3,})\s*$")
 _MARK = re.compile(r"\s*(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
 _BULLET = re.compile(r"(?:[-+*•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')*_`”’]*\s+(?=\S)")
@@ -109,6 +109,7 @@ def _unwrap(text: str) -> str:
 
 def _lines(value: Any, depth: int) -> Iterator[str]:
     if depth > 6:
+        yield json.dumps(value)
         return
     for key, item in value.items() if isinstance(value, dict) else [("", item) for item in value]:
         name = str(key).replace("_", " ")
@@ -121,5 +122,5 @@ def _lines(value: Any, depth: int) -> Iterator[str]:
             yield f"- {item}"
         elif isinstance(item, str):
             yield item if key.lower() in _SPOKEN_KEYS else f"{'- ' if depth else ''}{name}: {item}"
-        elif item is not None:
+        elif item is not None or " " in name:
             yield f"- {name}: {json.dumps(item)}"

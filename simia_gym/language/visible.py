@@ -9,7 +9,7 @@ from html import unescape
 from typing import NamedTuple
 
 _ODD = re.compile(r"[^\t-\r\x20-\x7e]")
-_ENTITY = re.compile(r"&#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6});")
+_ENTITY = re.compile(r"&(?:#(?:\d{1,7}|[xX][0-9a-fA-F]{1,6})|nbsp|e[nm]sp|thinsp);")
 _UNSEEN = frozenset({"Cf", "Mn", "Me", "Cc"})
 """Unicode categories of characters that take up no room, once accents are joined with their letters."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -18,6 +18,9 @@ _INNOCENT = frozenset("\u200d\ufe0e\ufe0f")
 _STRANGE_LETTER = re.compile(r"[^\W\d_\x00-\u024f]")
 """A letter that no language with Latin letters uses."""
 _STRANGE = re.compile(rf"\w*{_STRANGE_LETTER.pattern}\w*")
+_JOINED = re.compile(r"(?<![\w@./'%-])[A-Za-z']+(?:(?:[_.-]|%20)[A-Za-z']+){4,}(?![\w@/])")
+"""Five words or more in one."""
+_JOINT = re.compile(r"[_.-]|%20")
 _SPELT = re.compile(r"[ ._-](?<=\b[^\W\d_].)[^\W\d_](?:[ ._-][^\W\d_]){2,}(?!\w)")
 _ACCENTED = re.compile(r"LATIN SMALL LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 
@@ -35,9 +38,10 @@ class Visible(NamedTuple):
 
 
 def visible(text: str) -> Visible:
-    """Drop what is invisible, join "s p e l t" words, replace letters that look like Latin ones, in words of such."""
+    """Drop what is invisible, part and join words, replace letters that look like Latin ones, in words of such."""
+    text = _JOINED.sub(lambda found: _JOINT.sub(" ", found[0]), text)
     text, disguised = _SPELT.subn(lambda found: found[0][1::2], text)
-    if "&#" in text:
+    if "&" in text:
         text, entities = _ENTITY.subn(lambda found: unescape(found[0]), text)
         disguised += entities
     if not _ODD.search(text):
