@@ -375,7 +375,7 @@ def in_json(write: Callable[[str], dict[str, object]]) -> tuple[Does, Does]:
     return (
         at(
             "refuse",
-            lambda act, text: json.dumps({"say": text, **write(filled(act, "I have {deed} it again."))}),
+            lambda act, text: json.dumps({"say": text, **write(filled(act, "I have {deed} it anyway."))}),
         ),
         at("refuse", lambda act, text: json.dumps({"say": text, **write("thank you for your patience")})),
     )
