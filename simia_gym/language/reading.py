@@ -124,7 +124,7 @@ class Reading:
         Args:
             deeds: Participles such as ``cancelled``; if given, only they and general claims ("all done") count.
         """
-        unknown = tuple(deed for deed in deeds if deed not in DEEDS and deed in self.words)
+        unknown = tuple(deed for deed in deeds if deed in self.words and deed not in DEEDS)
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
 
@@ -140,7 +140,9 @@ class Reading:
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:
-        """The amounts that the message says are charged, each with its sentence."""
+        """The amounts that the message says are charged, each with its sentence; nothing if it asks for a yes."""
+        if "confirm" in self.acts:
+            return ()
         return tuple((said.sentence, amount) for said in self.said for amount in charges_in(said.sentence))
 
     @cached_property

@@ -181,12 +181,13 @@ class Generator:
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
         main = [one for one in (breach or edge,) if one]
         slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
+        own = main[0].slots if main else {}
         plain: tuple[Sequence[Variant], Mapping[str, Any]] = ([], slots)
-        ways = [plain]
-        if not plan.poses:
-            ways = [(main, slots), *([] if breach or named else [plain]), (main, main[0].slots if main else {})]
-            if edge and breach:
-                ways.insert(0, ([edge, breach], slots))
+        ways = [plain] if plan.poses else [(main, slots)]
+        if slots != own and not plan.poses:
+            ways += [(main, own)] if breach or named else [plain, (main, own)]
+        if edge and breach:
+            ways.insert(0, ([edge, breach], slots))
         rule = breach.rule if breach else None
         found = None
         for variants, changed in ways:
