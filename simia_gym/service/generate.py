@@ -182,10 +182,10 @@ class Generator:
         main = [one for one in (breach or edge,) if one]
         slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
         own = main[0].slots if main else {}
-        plain: tuple[Sequence[Variant], Mapping[str, Any]] = ([], slots)
-        ways = [plain] if plan.poses else [(main, slots)]
+        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([] if plan.poses else main, slots)]
         if slots != own and not plan.poses:
-            ways += [(main, own)] if breach or named else [plain, (main, own)]
+            ways += [] if breach or named else [([], slots)]
+            ways.append((main, own))
         if edge and breach:
             ways.insert(0, ([edge, breach], slots))
         rule = breach.rule if breach else None
