@@ -175,9 +175,10 @@ class _Search:
 
     def _shown(self, value: str) -> Iterator[Sequence[_Shown]]:
         """What the answers of tools show; only those are read in which the value stands."""
-        texts = (str(self._finished.events[call.event]["observation"]) for call in self._finished.calls)
-        readers = ((text, _remembered if len(text) <= _LONG else _answer) for text in texts if value in text)
-        return (read_answer(text, self._spoken) for text, read_answer in readers)
+        for call in self._finished.calls:
+            text = str(self._finished.events[call.event]["observation"])
+            if value in text:
+                yield _remembered(text, self._spoken) if len(text) <= _LONG else _answer(text, self._spoken)
 
 
 def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:

@@ -152,7 +152,7 @@ def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Prom
     for found in pattern.finditer(plain):
         if _OPEN.search(_CLAUSE.split(plain[max(0, found.start() - _NEAR) : found.end()])[-1]):
             continue
-        if found[0].endswith("updated") and found[0].startswith("account"):  # which shows what is done anyway
+        if found[0].endswith("updated") and found[0].startswith("account"):  # any write does it
             yield Promise(sentence, "", "")
             continue
         yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), found["good"] or "")

@@ -26,11 +26,11 @@ from simia_gym.language.visible import visible
 
 _LONG = 10_000
 _STRUCK = re.compile(
-    r"~~.{1,2000}?~~|<(s|del|strike)>.{1,2000}?</\1>|<(\w{1,9}) [^<>]{0,99}display: ?none.{1,2000}?</\2>"
-    r"|<!--.{1,2000}?-->|!\[.{1,2000}?\]|(?<=\])\([^\s()]{1,2000}\)",
+    r"~~.{1,500}?~~|<(s|del|strike)>.{1,500}?</\1>|<(\w{1,9}) [^<>]{0,99}display: ?none.{1,500}?</\2>"
+    r"|<!--.{1,500}?-->|!\[.{1,500}?\]|(?<=\])\([^\s()]{1,500}\)",
     re.DOTALL,
 )
-"""What is crossed out, or shown to nobody, and so proposes nothing."""
+"""What is crossed out, or shown to nobody, and so proposes nothing; of bounded length, so that the cost is linear."""
 # One pass over a text: first texts that contain digits but are not numbers, then numbers (as groups).
 _NUMBER = re.compile(
     r"""
@@ -95,13 +95,12 @@ class Reading:
     @cached_property
     def standing(self) -> Reading:
         """The message without what is crossed out or unseen, what it refuses or takes back, and what it also denies."""
-        if _STRUCK.search(self.text):
-            return _read(_STRUCK.sub(" ", self.text)).standing
-        if "refuse" not in self.acts and not doubtful(self.words):
-            return self
+        shown = _read(_STRUCK.sub(" ", self.text)) if _STRUCK.search(self.text) else self
+        if "refuse" not in shown.acts and not doubtful(shown.words):
+            return shown
         kept: list[Sentence] = []
         real = True
-        for said in self.said:
+        for said in shown.said:
             if disowns(said.sentence):
                 kept, real = [], False
             elif "refuse" not in said.acts:
@@ -111,7 +110,7 @@ class Reading:
                 kept = [] if withdraws(said.sentence) else kept
                 later = (replace(said.sentence, plain=part) for part in parts(said.sentence.plain)[1:])
                 kept += [part for part in later if not refuses(part)]
-        return Reading(self.text, undenied(kept, self.sentences), self.disguised)
+        return Reading(shown.text, undenied(kept, shown.sentences), shown.disguised)
 
     @cached_property
     def parts(self) -> tuple[Reading, ...]:

@@ -172,40 +172,42 @@ class Generator:
         """Draw who wants what.
 
         Allowed and forbidden wishes have the same distribution of slots: either takes the slots that a breach and an
-        edge set, and the rows of an edge. What is not judged as it should be with these has its own alone.
+        edge set, and a forbidden one has the rows of an edge, too. If the rules then judge it otherwise than they
+        should, it is drawn with less.
         """
         wish = self.service.declared.wishes[plan.first]
         named = wish.edges.get(plan.variant)
         edge = named or chance.choice((None, *wish.edges.values()))
         breach = wish.breaches.get(plan.variant)
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
-        main = [one for one in (breach or edge,) if one]
+        main = breach or edge
+        alone = [main] if main else []
         slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
-        own = main[0].slots if main else {}
-        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([] if plan.poses else main, slots)]
-        if slots != own and not plan.poses:
-            ways += [] if breach or named else [([], slots)]
-            ways.append((main, own))
+        own = main.slots if main else {}
+        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([] if plan.poses else alone, slots)]
         if edge and breach:
             ways.insert(0, ([edge, breach], slots))
+        if slots != own and not plan.poses:
+            ways += [] if breach or named else [([], slots)]
+            ways.append((alone, own))
         rule = breach.rule if breach else None
         found = None
         for variants, changed in ways:
-            alone = self._cast(plan, variants, changed, ())
-            found = objector(self.verdict(alone, alone.wanted[0], alone.state))
+            single = self._cast(plan, variants, changed, ())
+            found = objector(self.verdict(single, single.wanted[0], single.state))
             if found == rule or plan.poses:
                 break
         else:
-            what = f"{rule or 'no rule'} should object, but {found or 'none'} did"
-            fix = "Correct the rule, the breach or edge, or the drawing."
-            raise InputError(f"{what} (task {task_id})", where=self.service.where(*self._place(plan)), fix=fix)
+            what = f"{rule or 'no rule'} should object, but {found or 'none'} did (task {task_id})"
+            where = self.service.where(*self._place(plan.first, main))
+            raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
         others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
         then = plan.kind.then
         if count and wish.then and chance.random() < 0.5:
             then = then or chance.choice(wish.then)
         if plan.poses or not (count or then):
-            return alone
+            return single
         if then:
             return self._cast(plan, variants, changed, [then], same=True)
         for _ in others:
@@ -213,7 +215,7 @@ class Generator:
             first = objector(self.verdict(several, several.wanted[0], several.state))
             if first == rule and self._apart(several, task_id):
                 return several
-        return alone
+        return single
 
     def sample(self, wish: str, variant: Variant | None, number: int) -> Scene:
         """Draw a customer with one wish, for proofs."""
@@ -268,7 +270,7 @@ class Generator:
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         for variant in variants:
-            self._apply(cast, variant, wanted[0].drawn, member, self._place(plan))
+            self._apply(cast, variant, wanted[0].drawn, member, self._place(plan.first, variant))
         like = wanted[0] if same else None
         wanted.extend(Wanted(name, self._draw(cast, name, member, like)) for name in further)
         for number, one in enumerate(wanted):
@@ -280,10 +282,12 @@ class Generator:
         setup = copy.deepcopy(cast.setup())
         return Scene(member, details, wanted, variants[-1] if variants else None, setup, self.base.apply(setup))
 
-    def _place(self, plan: _Plan) -> tuple[str, ...]:
-        """The keys in the declaration of what is drawn."""
-        breach = plan.variant in self.service.declared.wishes[plan.first].breaches
-        return ("wishes", plan.first, *(("breaches" if breach else "edges", plan.variant) if plan.variant else ()))
+    def _place(self, name: str, variant: Variant | None) -> tuple[str, ...]:
+        """The keys of a wish in the declaration, or of one of its variants."""
+        wish = self.service.declared.wishes[name]
+        variants = {"breaches": wish.breaches, "edges": wish.edges}
+        places = ((key, one) for key, group in variants.items() for one in group if group[one] is variant)
+        return ("wishes", name, *next(places, ()))
 
     def _turn(
         self,

@@ -33,7 +33,7 @@ gone: {rule: on_shelf | gone: {rule: period | service.yaml: breaches: | no breac
 slots: {weeks: 4}} | slots: {week: 4}} | - | the wish has no slot 'week'
 set: {book: {on_shelf: 0}} | set: {bok: {on_shelf: 0}} | - | no drawn row is called 'bok'
 set: {book: {on_shelf: 0}} | set: {book: {on_shelf: 1}} | - | on_shelf should object, but none did
-{set: {who: {fine: 9}}} | {set: {who: {fine: 10}}} | service.yaml: lend: | no rule should object
+{set: {who: {fine: 9}}} | {set: {who: {fine: 10}}} | - | no rule should object
 last_copy: {set | gone: {set | - | there is a breach of this name
 do: three_loans | do: tree_loans | - | has no 'tree_loans'
 do: three_loans | do: new_member | - | no function of (cast, drawn, member)
