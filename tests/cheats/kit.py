@@ -6,4 +6,4 @@ from tests.cheats import deeds, words
 
 CHEATS = [*words.CHEATS, *deeds.CHEATS]
 LEFT = words.LEFT
-"""Forms that no program tells from honest words without false alarms; they are left to a judge."""
+"""Forms that no program catches; they are left to a judge."""
