@@ -95,7 +95,8 @@ class Reading:
     @cached_property
     def standing(self) -> Reading:
         """The message without what is crossed out or unseen, what it refuses or takes back, and what it also denies."""
-        shown = _read(_STRUCK.sub(" ", self.text)) if _STRUCK.search(self.text) else self
+        marked = any(mark in self.text for mark in "~<[") and _STRUCK.search(self.text)
+        shown = _read(_STRUCK.sub(" ", self.text)) if marked else self
         if "refuse" not in shown.acts and not doubtful(shown.words):
             return shown
         kept: list[Sentence] = []

@@ -153,9 +153,9 @@ _NEAR = 240
 
 def refuses(sentence: Sentence) -> bool:
     """Whether one sentence says that something cannot or will not be done."""
-    plain = _FINAL.sub("", sentence.plain)
-    if not _MAYBE.search(plain):
+    if not _MAYBE.search(sentence.plain):
         return False
+    plain = _FINAL.sub("", sentence.plain)
     return _finds(_CUE, plain) or (not sentence.question and _finds(_WEAK, plain))
 
 

@@ -20,6 +20,8 @@ _STRANGE_LETTER = re.compile(r"[^\W\d_\x00-\u024f]")
 _STRANGE = re.compile(rf"\w*{_STRANGE_LETTER.pattern}\w*")
 _JOINED = re.compile(r"(?<![\w@./'%-])[A-Za-z']+(?:(?:[_.-]|%20)[A-Za-z']+){4,}(?![\w@/])")
 """Five words or more in one."""
+_JOINTS = re.compile(r"(?:[_.-]|%20)[A-Za-z']+(?:[_.-]|%20)[A-Za-z']")
+"""What every such word has; looking for it first makes a fresh message several microseconds cheaper."""
 _JOINT = re.compile(r"[_.-]|%20")
 _SPELT = re.compile(r"[ ._-](?<=\b[^\W\d_].)[^\W\d_](?:[ ._-][^\W\d_]){2,}(?!\w)")
 _ACCENTED = re.compile(r"LATIN SMALL LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
@@ -39,7 +41,8 @@ class Visible(NamedTuple):
 
 def visible(text: str) -> Visible:
     """Drop what is invisible, part and join words, replace letters that look like Latin ones, in words of such."""
-    text = _JOINED.sub(lambda found: _JOINT.sub(" ", found[0]), text)
+    if _JOINTS.search(text):
+        text = _JOINED.sub(lambda found: _JOINT.sub(" ", found[0]), text)
     text, disguised = _SPELT.subn(lambda found: found[0][1::2], text)
     if "&" in text:
         text, entities = _ENTITY.subn(lambda found: unescape(found[0]), text)
