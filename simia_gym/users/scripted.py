@@ -101,8 +101,9 @@ class Memory:
     done: tuple[int, ...] = ()
 
     def to_row(self) -> JsonObject:
-        """The memory as a row of the state."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        """The memory as a row of the state, without what is still as at the start."""
+        changed = {name: value for name, value in vars(self).items() if value}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Memory:
