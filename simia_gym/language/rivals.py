@@ -27,8 +27,8 @@ _LABEL = re.compile(r"[^a-z\d:]+|(?<=option )\d+|(?<=choice )\d+|(?<=alternative
 _NOW = re.compile(r"^(?:\w+ ){0,2}(?:current|old|previous|existing)\b[^:]*:")
 """A label or heading of what is there before the change."""
 _CHARGED = re.compile(r"\b(?:charged?|charging)\b")
-_SETTLED = re.compile(r"^.*\bor\b.*(?=\byou(?:'ve| have)? (?:chose|chosen|picked|selected|asked for)\b)")
-"""A choice that a sentence names before it says how it was made."""
+_SETTLED = re.compile(r"\byou(?:'ve| have)? (?:chose|chosen|picked|selected|asked for)\b")
+"""A sentence that says this after it has named a choice says how the choice was made."""
 _NEAR = 240
 
 
@@ -37,7 +37,9 @@ def contested(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     whole: dict[str, list[list[str]]] = {}
     for sentence in sentences:
-        text = _SETTLED.sub("", sentence.plain)
+        text = sentence.plain
+        settled = max((found.start() for found in _SETTLED.finditer(text)), default=0)
+        text = text[settled:] if _OR.search(text, 0, settled) else text
         if " or " in text:
             yield tuple(_OR.split(text))
         if _CONDITION.search(text) is None and _NOW.match(sentence.head) is None:

@@ -24,8 +24,8 @@ _TYPED = str.maketrans(
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
-_FENCE_OR_RULE = re.compile(r"\s*(?:```[a-zA-Z]{,12}|[-=_|:\s]{3,})\s*$")
-_MARK = re.compile(r"\s*(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
+_FENCE_OR_RULE = re.compile(r"```[a-zA-Z]{,12}|[-=_|:\s]{3,}")
+_MARK = re.compile(r"(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
 _BULLET = re.compile(r"(?:[-+*•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')*_`”’]*\s+(?=\S)")
 
@@ -66,13 +66,13 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     """Split a message, which may be wrapped in JSON or markup, into sentences."""
     found: list[Sentence] = []
     head, gap = "", False
-    for line in _unwrap(text).splitlines():
-        if not line or line.isspace():
+    for line in map(str.strip, _unwrap(text).splitlines()):
+        if not line:
             gap = True
             continue
         listed, start = False, 0
         if not line[0].isalpha() or line[1:2] in (".", ")"):  # most lines begin with a word and have no marker
-            if _FENCE_OR_RULE.match(line):
+            if _FENCE_OR_RULE.fullmatch(line):
                 continue
             mark = _MARK.match(line)
             start = mark.end() if mark else 0
@@ -83,7 +83,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
             head = ""
         gap = False
         plain = ""
-        for said in _SENTENCE.split(line[start:].strip()):
+        for said in _SENTENCE.split(line[start:]):
             plain = normal(said)
             if plain:
                 found.append(Sentence(said, plain, head, plain.rstrip("\"') ").endswith("?")))

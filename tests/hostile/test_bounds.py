@@ -20,6 +20,7 @@ from simia_gym.actions.strict_json import JsonProblem, decode_all
 from simia_gym.common.files import read_yaml
 from simia_gym.envs.webshop.grammar import WebshopGrammar
 from simia_gym.errors import ActionError, DomainError
+from simia_gym.language import read
 from simia_gym.llm.structured import Form
 from simia_gym.llm.transport.failures import KEPT, Failure, of_status
 from simia_gym.llm.types import ReplySchema
@@ -169,3 +170,12 @@ def test_a_flood_in_the_users_hearing(unit: str) -> None:
 
     hear(1000)
     assert hear(24_000) <= 2.5 * hear(12_000) + 1000
+
+
+@pytest.mark.parametrize("unit", [" ", "&nbsp;", "or ", "$5 ", "may 5 ", "~~a ", "a_b_", "I will a ", "| ", "]("])
+def test_what_stands_behind_a_flood_is_read(unit: str) -> None:
+    reading = read(unit * (200_000 // len(unit)) + "!\nI will cancel it or return it.\nI have cancelled it.")
+    assert [claim.deed for claim in reading.claims()] == ["cancelled"]
+    assert [promise.deed for promise in reading.promises()] == ["cancelled"]
+    assert reading.places and reading.standing.parts
+    assert not reading.charges and not reading.agrees
