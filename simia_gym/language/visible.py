@@ -17,7 +17,7 @@ _INNOCENT = frozenset("\u200d\ufe0e\ufe0f")
 """What pictographs are made with."""
 _STRANGE_LETTER = re.compile(r"[^\W\d_\x00-\u024f]")
 """A letter that no language with Latin letters uses."""
-_STRANGE = re.compile(rf"\w*{_STRANGE_LETTER.pattern}\w*")
+_STRANGE = re.compile(rf"(?<!\w)\w*{_STRANGE_LETTER.pattern}\w*")
 _JOINED = re.compile(r"(?<![\w@./'%-])[A-Za-z']+(?:(?:[_.-]|%20)[A-Za-z']+){4,}(?![\w@/])")
 """Five words or more in one."""
 _JOINTS = re.compile(r"(?:[_.-]|%20)[A-Za-z']+(?:[_.-]|%20)[A-Za-z']")
