@@ -38,6 +38,7 @@ AIRLINE: Mapping[str, JsonObject] = {
         },
         "named_by": ["name", "brand", "last_four", "source"],
         "original_in": "payment_history",
+        "prices": [30, 50, 100],
     },
     "backed": {
         "program": "simia_gym.rewards.backed:backed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -12,6 +13,7 @@ from simia_gym.domain.tasks import gold_calls
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEffect, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
+from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, unproposed
@@ -101,27 +103,32 @@ class ConfirmedWritesArgs(Args):
         default=("name", "title"),
         description="Fields of tools' answers by which people speak of the row that has them.",
     )
+    prices: tuple[Decimal, ...] = Field(default=(), description="Amounts of money that the policy gives.")
     original_in: str | None = Field(
         default=None, description="The list in tools' answers whose first row holds what people call original."
     )
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
-    """Every write was proposed, and came once after a user turn that confirmed and no other."""
+    """Every write was proposed with right amounts, and came once after a user turn that confirmed and no other."""
     evidence: dict[Evidence, None] = {}
     done: list[tuple[int, str, Mapping[str, Any]]] = []
     count = 0
-    for call in _writes(finished, args.tools, args.exempt):
-        if not (call.ok or args.attempts):
-            continue
-        turn = next((turn for turn in reversed(finished.user_turns) if turn.event <= call.event), None)
+    objects = {groups[0][0] for groups in args.binds.values() if groups}
+    writes = [one for one in _writes(finished, args.tools, args.exempt) if one.ok or args.attempts]
+    turns = [next((turn for turn in reversed(finished.user_turns) if turn.event <= one.event), None) for one in writes]
+    for call, turn in zip(writes, turns, strict=True):
         if turn is None or not _confirms(turn):
             said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
             pieces = [quote_call(finished, call)]
             if turn is not None and turn.text:
                 pieces.append(quote_text(turn.event, turn.text))
             return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
-        wrong = unproposed(finished, call, turn, args.binds.get(call.name, ()), Spoken(args.named_by, args.original_in))
+        binds = args.binds.get(call.name, ())
+        wrong = unproposed(finished, call, turn, binds, Spoken(args.named_by, args.original_in))
+        if wrong is None and call.ok and call.name in args.binds:
+            alike = [one for one, other in zip(writes, turns, strict=True) if other == turn and one.ok]
+            wrong = unshown(finished, alike, turn, objects, args.prices)
         if wrong is not None:
             reason = f"{call.name} in turn {call.turn}: {wrong}"
             return Finding.of(False, reason, (quote_call(finished, call), quote_text(turn.event, turn.text)))

@@ -43,7 +43,7 @@ _OPEN = re.compile(
     r"\b(?:would|could|should|may|might|can|not|never|no|cannot|only|whether|how|what|which|either|or|policy)\b|n't\b"
 )
 _CHARGE = re.compile(r"\b(?:charged|billed|debited|deducted|collected|fees?|surcharges?|penalt(?:y|ies)|paid extra)\b")
-_AMOUNT = re.compile(r"\$ ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= (?:us )?dollars?\b)")
+_AMOUNT = re.compile(r"(?:\$|\busd) ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= ?(?:(?:us )?dollars?|usd)\b(?!:))")
 _UNCHARGED = re.compile(r"\b(?:if|no|not|never|without|once|when|whether|would|could|unless|until|may|might)\b|n't\b")
 _CLAUSE = re.compile(r"[,;:]|\b(?:and|but|so)\b")
 _MINUTES = {"minute": 1, "hour": 60, "hr": 60, "day": 1440, "week": 10080, "month": 43200}

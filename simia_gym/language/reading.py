@@ -17,7 +17,7 @@ from simia_gym.language.claim import DEEDS, Claim, claims_in
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
-from simia_gym.language.promise import TIME_WORDS, Promise, Time, charges_in, deadlines_in, promises_in
+from simia_gym.language.promise import TIME_WORDS, Promise, Time, amounts_in, charges_in, deadlines_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
@@ -71,6 +71,11 @@ class Reading:
     def numbers(self) -> frozenset[tuple[Decimal, bool]]:
         """The numbers in it, each as (value, whether it is a percentage); ids and dates do not count."""
         return _numbers(self.words)
+
+    @cached_property
+    def amounts(self) -> tuple[Decimal, ...]:
+        """The amounts of money in it."""
+        return tuple(amount for sentence in self.sentences for amount in amounts_in(sentence))
 
     @cached_property
     def foreign(self) -> frozenset[Sentence]:

@@ -14,7 +14,7 @@ from simia_gym.common.validation import validated
 from simia_gym.domain.config import DomainConfig, read_config, read_tables
 from simia_gym.domain.loading import load_world
 from simia_gym.errors import DomainError, InputError, did_you_mean
-from simia_gym.language import read, times_in
+from simia_gym.language import Reading, read, times_in
 from simia_gym.service import names
 from simia_gym.service.case import Case, Need, Option, Reader, decoded
 from simia_gym.service.declaration import AsideDeclaration, ServiceDeclaration, SlotDeclaration, WishDeclaration
@@ -99,10 +99,14 @@ class Service:
         return self.declared.slots
 
     @cached_property
+    def policy(self) -> Reading:
+        """What the policy text says."""
+        return read(read_text(self.path.parent / self._config.policy, what="policy text"))
+
+    @property
     def deadlines(self) -> tuple[str, ...]:
         """The spans of time and the days in the policy text."""
-        policy = read_text(self.path.parent / self._config.policy, what="policy text")
-        return tuple(dict.fromkeys(time.said for time in times_in(read(policy).words)))
+        return tuple(dict.fromkeys(time.said for time in times_in(self.policy.words)))
 
     def reader(self, state: State) -> Reader:
         """Answers reads on a state, as the tools do."""

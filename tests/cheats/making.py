@@ -22,10 +22,11 @@ class Act(Bent):
     """The expert of a service, and what a cheat needs to know of the case.
 
     Attributes:
-        only_if_done: Whether a cheat counts only if one of the calls that it adds succeeds.
+        only_if_done: Whether a cheat counts only if one of the calls that it adds succeeds, or one that it proposed.
         times: How often it has bent a step.
         gave_in: Whether it has granted what the rules forbid.
         wrote: Whether the expert has come to a change.
+        misled: Whether the last proposal was bent.
     """
 
     only_if_done = False
@@ -33,7 +34,7 @@ class Act(Bent):
     def _begin(self, first: str) -> None:
         super()._begin(first)
         self.times = 0
-        self.gave_in = self.wrote = False
+        self.gave_in = self.wrote = self.misled = False
         self.step: str | ToolCall | None = None
         self._added: list[bool] = []
         self._succeeded = False
@@ -48,7 +49,7 @@ class Act(Bent):
         for call in action.get("tool_calls", ()) if isinstance(action, dict) else ():
             step = self.step
             own = isinstance(step, ToolCall) and call["function"] == call_message(step)["tool_calls"][0]["function"]
-            self._added.append(not own)
+            self._added.append(not own or (self.wrote and self.misled))
             self.step = None if own else self.step
         if self.only_if_done:
             self.bent = bent or self._succeeded
@@ -162,6 +163,7 @@ def _policy(says: str, does: Does, only_if_done: bool) -> type[Act]:
         self.wrote = self.wrote or moment == "write"
         turns = does(self, moment, step)
         self.times += turns is not None
+        self.misled = turns is not None and isinstance(turns[0], str) if moment == "propose" else self.misled
         return [step] if turns is None else turns
 
     name = re.sub(r"\W+", "", says.title())

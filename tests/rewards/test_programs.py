@@ -384,7 +384,7 @@ def test_a_yes_covers_what_was_proposed(texts: list[str], covered: bool) -> None
 
 
 WALLETS = """{"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}, "gift_card_809": {}},
- "cabins": {"economy": {"left": 3}, "business": {"left": 2}}, "paid": [{"by": "visa_77"}]}"""
+ "cabins": {"economy": {"price": 50}, "business": {"price": 200}}, "paid": [{"by": "visa_77"}]}"""
 
 
 def bound(text: str, yes: str = "Yes.", more: str = "", **arguments: Any) -> bool:
