@@ -2,9 +2,9 @@
 
 Three agents that know nothing play generated tasks: one refuses everything, one only asks to wait, one asks for every
 detail, proposes what the customer wants, and backs out of it. From what the customer says and does, and in which of his
-messages, a logistic regression tells the forbidden wishes from the allowed ones. Its AUC, out of five folds, compares
-only tasks with the same wish; 0.5 in the interval means that nothing is given away. Names, ids and the other wishes
-are masked.
+messages, a logistic regression tells the forbidden wishes from the allowed ones. It learns from one half of the tasks;
+its AUC on the other half compares only tasks with the same wish; 0.5 in the interval means that nothing is given away.
+Names, ids and the other wishes are masked.
 
 A fourth agent makes use of a leak: it refuses everything once, and goes on only if the objection could be anybody's. It
 should solve no more than the agent without this trick, which grants everything.
@@ -43,7 +43,6 @@ from simia_gym.types import Task, ToolCall
 from simia_gym.users.scripted import INSIST
 
 Numbers = NDArray[np.float64]
-_FOLDS = 5
 _RARE = 20
 """A word that fewer tasks have is no feature."""
 _WORDS = 400
@@ -51,7 +50,6 @@ _STEP = 5
 """Lengths of messages are told apart in steps of so many words."""
 _PENALTY = 10.0
 _CLOSE_ENOUGH = 1e-4
-_RESAMPLES = 500
 
 
 class Delayer(NullPolicy):
@@ -104,7 +102,7 @@ class Talk:
     words: frozenset[str]
 
 
-def agents(service: Service) -> dict[str, Callable[[], Policy]]:
+def agents(service: Service) -> dict[str, type[Policy]]:
     """The agents that know nothing."""
     undecided = type("Undecided", (Undecided,), {"service": service})
     return {"refuses": RefuserPolicy, "delays": Delayer, "proposes and backs out": undecided}
@@ -123,9 +121,14 @@ def service_of(suite: Suite) -> Service:
 
 
 def listen(
-    suite: Suite, service: Service, make: Callable[[], Policy], tasks: Sequence[Task], facts: Collection[str] = ()
+    suite: Suite, service: Service, make: type[Policy], tasks: Sequence[Task], facts: Collection[str] = ()
 ) -> list[Talk]:
-    """Let an agent talk to the customer of each task."""
+    """Let an agent talk to the customer of each task.
+
+    Returns:
+        The talks, without those in which the agent learns the verdict by a look: at what it cannot find, be it who the
+        customer is or what a proposal, which does not name it then, is about.
+    """
 
     async def run() -> list[Talk]:
         talks = []
@@ -135,7 +138,9 @@ def listen(
             talks.append(_talk(service, task, [e for e in episode.ledger.events if e.get("speaker") == "user"], facts))
         return talks
 
-    return asyncio.run(run())
+    talks = asyncio.run(run())
+    looks, stranger = issubclass(make, ServiceExpert), service.declared.stranger_kind
+    return [one for one in talks if not (looks and (one.kind == stranger or "act clarify 1" in one.words))]
 
 
 def _talk(service: Service, task: Task, events: Sequence[Any], facts: Collection[str]) -> Talk:
@@ -172,12 +177,17 @@ def _masked(service: Service, task: Task, text: str, facts: Collection[str]) -> 
         if not request.get("otherwise"):
             masks |= dict.fromkeys(request["say"], "<wish>")
     for value in sorted(masks, key=len, reverse=True):
-        text = text.replace(value, masks[value])
+        text = text.replace(value, masks[value]).replace(value[:1].upper() + value[1:], masks[value])
     return text
 
 
-def auc(talks: Sequence[Talk], seed: int = 0) -> dict[str, Any]:
-    """The AUC within wishes with its interval (95%), and the words that tell most."""
+def auc(talks: Sequence[Talk]) -> dict[str, Any]:
+    """The AUC within wishes on the second half of the talks, learnt from the first, with the telling words.
+
+    If nothing is given away, every order of the second half's verdicts within a wish is as likely, whatever was learnt.
+    So the pairs in the right order have the known spread of a rank sum, which gives the interval (95%). Scores out of
+    folds would not do: what two folds have in common by chance counts twice, and they spread more than they show.
+    """
     counts = Counter(word for talk in talks for word in talk.words)
     kept = [word for word, count in counts.most_common(_WORDS) if _RARE <= count <= len(talks) - _RARE]
     wishes = sorted({talk.wish for talk in talks})
@@ -185,18 +195,13 @@ def auc(talks: Sequence[Talk], seed: int = 0) -> dict[str, Any]:
     columns = [[word in talk.words for word in kept] for talk in talks]
     features = np.hstack([np.array(columns, float).reshape(len(talks), -1), np.eye(len(wishes))[wish]])
     labels = np.array([talk.forbidden for talk in talks], float)
-    rng = np.random.default_rng(seed)
-    fold = rng.permutation(len(talks)) % _FOLDS
-    scores = np.zeros(len(talks))
-    for number in range(_FOLDS):
-        scores[fold == number] = features[fold == number] @ _fitted(features[fold != number], labels[fold != number])
-    group = wish * _FOLDS + fold  # the scores of two folds are of two models
-    drawn = [_within(group, labels, scores, rng.integers(len(talks), size=len(talks))) for _ in range(_RESAMPLES)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    weights = _fitted(features, labels)[: len(kept)]
-    telling = [kept[place] for place in np.argsort(-abs(weights))[:5]]
-    value = _within(group, labels, scores, np.arange(len(talks)))
-    return {"auc": round(value, 3), "interval": [round(low, 3), round(high, 3)], "tasks": len(talks), "words": telling}
+    half = len(talks) // 2
+    weights = _fitted(features[:half], labels[:half])
+    won, pairs, spread = _within(wish[half:], labels[half:], features[half:] @ weights)
+    value, width = won / pairs, 1.96 * spread / pairs
+    telling = [kept[place] for place in np.argsort(-abs(weights[: len(kept)]))[:5]]
+    interval = [round(value - width, 3), round(value + width, 3)]
+    return {"auc": round(value, 3), "interval": interval, "tasks": len(talks), "words": telling}
 
 
 def _fitted(features: Numbers, labels: Numbers) -> Numbers:
@@ -213,16 +218,21 @@ def _fitted(features: Numbers, labels: Numbers) -> Numbers:
     return weights
 
 
-def _within(group: NDArray[Any], labels: Numbers, scores: Numbers, chosen: NDArray[Any]) -> float:
-    """The share of pairs of one group, forbidden and allowed, that the scores put in order; ties count half."""
-    won = pairs = 0.0
+def _within(group: NDArray[Any], labels: Numbers, scores: Numbers) -> tuple[float, int, float]:
+    """The pairs of one group, forbidden and allowed, that scores put in order, of how many, and their spread by chance.
+
+    Ties count half, as in the test of Mann and Whitney.
+    """
+    won, pairs, variance = 0.0, 0, 0.0
     for one in np.unique(group):
-        here = chosen[group[chosen] == one]
-        bad, good = np.sort(scores[here[labels[here] == 1]]), np.sort(scores[here[labels[here] == 0]])
-        below, upto = np.searchsorted(good, bad, "left"), np.searchsorted(good, bad, "right")
-        won += float((below + upto).sum()) / 2
-        pairs += len(bad) * len(good)
-    return won / pairs if pairs else 0.5
+        bad, good = scores[(group == one) & (labels == 1)], np.sort(scores[(group == one) & (labels == 0)])
+        many, count = len(bad) * len(good), len(bad) + len(good)
+        if many:
+            tied = np.unique(np.concatenate([bad, good]), return_counts=True)[1]
+            won += float((np.searchsorted(good, bad, "left") + np.searchsorted(good, bad, "right")).sum()) / 2
+            pairs += many
+            variance += many / 12 * (count + 1 - float((tied**3 - tied).sum()) / (count * (count - 1)))
+    return won, pairs, variance**0.5
 
 
 def solved(suite: Suite, make: Callable[[], Policy], tasks: Sequence[Task]) -> list[bool]:
@@ -253,8 +263,6 @@ def measure(config: EnvConfig, count: int, apart: Collection[str] = (), facts: C
     found: dict[str, Any] = {}
     for name, make in agents(service).items():
         talks = listen(suite, service, make, tasks, facts)
-        if make is not RefuserPolicy and make is not Delayer:  # its lookup tells it who cannot be found
-            talks = [talk for talk in talks if talk.kind != service.declared.stranger_kind]
         found[name] = auc(talks)
         if apart:
             found[name]["without those apart"] = auc([talk for talk in talks if talk.kind not in apart])

@@ -10,13 +10,14 @@ from simia_gym.language.text import Sentence
 
 _CLAUSE = re.compile(r"; |,? (?:but|while|whereas|although|because)\b|, (?:and|so|of which|of those|which|yet)\b")
 _NOT_SAID = re.compile(
-    r"\b(?:can|could|may(?! \d)|might|will|would|should|if|whether|once|when|whenever|until|unless|not|never|neither"
-    r"|nor|cannot|without|instead of|rather than|than|over|under|above|below|\w+n't)(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
+    r"\b(?:can(?! (?:see|confirm|tell)\b)|could|may(?! \d)|might|will|would|should|if|whether|once|when|whenever"
+    r"|until|unless|not|never|neither|nor|cannot|without|instead of|rather than|than|over|under|above|below|\w+n't)"
+    r"(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
 )
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"
     r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
-    r"|i (?:think|believe|suppose|assume))\b"
+    r"|i (?:think|believe|suppose|assume))\b|\b(?:about|around|nearly|almost|at least|at most) $"
 )
 _RIVAL = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
 _DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
@@ -63,23 +64,30 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
     unsure = dict.fromkeys(found, False)
     for sentence in sentences:
         text, start = sentence.plain, 0
-        if sentence.question or kind.search(text) is None:
+        if sentence.question:
             continue
         for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
             clause = text[start:end]
             named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
-            for match in kind.finditer(clause):
-                before = text[max(0, start + match.start() - _NEAR) : start + match.start()]
-                at = start + match.end()
+            for first, last in _places(clause, kind):
+                before, at = text[max(0, start + first - _NEAR) : start + first], start + last
                 rival = _RIVAL.search(before) is not None
                 doubt = rival or _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
-                denied = _NOT_SAID.search(before, max(0, len(before) - match.start())) or _DENIED.match(text, at)
+                denied = _NOT_SAID.search(before, max(0, len(before) - first)) or _DENIED.match(text, at)
                 if doubt or not denied:
-                    found[named or rival].setdefault(_value(match[0]), match[0])
+                    found[named or rival].setdefault(_value(clause[first:last]), clause[first:last])
                     unsure[named or rival] |= doubt
             start = end
     named = bool(found[True])
     return Asserted(tuple(found[named].values()), named, not unsure[named])
+
+
+def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:
+    """Where values stand in a clause: by themselves, or as the last word behind what says of what they are."""
+    found = [match.span() for match in kind.finditer(clause)]
+    label, _, word = ("", "", "") if found else clause.rstrip(" .!|)").rpartition(" ")
+    match = kind.match(f"{word} {label}") if label else None
+    return [(len(label) + 1, len(label) + 1 + len(word))] if match and match[0] == word else found
 
 
 def _value(text: str) -> str:

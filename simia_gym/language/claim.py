@@ -74,6 +74,7 @@ _FIRST_PERSON = ("i ", "i'", "we ", "we'")
 _I_HAVE = re.compile(r"\b(?:i|we)(?:'ve| have) already\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
+_OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
 # "It is refunded" may state a rule, "the order is cancelled" is a claim; "it was booked in May" states a known fact.
 _RULES = ("refunded", "returned", "applied", "added")
@@ -112,6 +113,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
         if not _AFTER.match(plain, found.end()):
             deed = next((group for group in found.groups() if group), "")
             deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
+            deed = "" if _OF_ANY_WRITE.search(f"{clause}{deed}") else deed
             yield Claim(sentence, deed, past, found[0].startswith(_FIRST_PERSON))
 
 

@@ -37,7 +37,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\b(?:correct|right|ok|okay|agreed|alright|yes)\?",
         r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",
         r"\byes ?(?:/|or) ?no\b|\by/n\b",
-        r"\bto (?:proceed|go ahead|continue),? ?(?:please|i need|i'll need|reply|say)",
+        r"\bto (?:proceed|go ahead|continue),? ?(?:reply|say)",
         r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
         r"(?<!ask for )(?<!asking for )"
         r"\byour (?:explicit |final )?(?:confirmation|approval|go-ahead|permission|consent)\b",

@@ -14,9 +14,9 @@ from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
     r"n't|not\b|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
-    r"|prohibit|prevent|\bturn|against|outside|forbid|\bonly\b|\bno\b"
+    r"|prohibit|prevent|disallow|exclud|\bruled|\bturn|against|outside|forbid|\bonly\b|\bno\b"
     r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
-    r"|have to|needs? to|lack|non-refundable|somebody else|someone else|another (?:customer|person|account))\b"
+    r"|have to|needs? to|lack|non-\w+able|somebody else|someone else|another (?:customer|person|account))\b"
 )
 
 _ABLE = (
@@ -37,11 +37,13 @@ _CUE = re.compile(
       \ (?:\w+ly\ )?(?:do|make|process|proceed|cancel|change|modify|update|exchange|return|refund|issue|offer|provide
          |share|give|allow|help|assist|approve|accept|apply|add|remove|book|ship|send|override|support|handle|grant
          |honou?r|request|submit|initiate|arrange|complete|carry|go\ ahead|switch|swap|redirect)\b
-    | \b(?:does|do|did)(?:n't|\ not)\ (?:allow|permit|support|offer|qualify|meet|cover|let)\b
+    | \b(?:does|do|did)(?:n't|\ not)\ (?:allow|permit|support|offer|qualify|meet|cover|let|satisfy
+         |fall\ (?:under|within|into)|apply\ (?:here|(?:to|in)\ (?:you|your|this|it)))\b
     | \b(?:isn't|aren't|is\ not|are\ not)\ (?:something|one\ (?:i|we)|within|covered|supported|allowed|offered)\b
     | \b(?:against|outside|not\ within|prohibited\ by|forbidden\ by)\ (?:of\ )?(?:\w+\ )?
       (?:policy|policies|rules|scope|terms|authority)\b
-    | \b(?:policy|policies|rules?|law)\ (?:prevents?|forbids?|bars?|stops?)\b | \bafraid\ not\b | \bnon-refundable\b
+    | \b(?:policy|policies|rules?|law)\ (?:prevents?|forbids?|bars?|stops?|prohibits?|disallows?|excludes?)\b
+    | \bruled\ out\b | \bafraid\ not\b | \bnon-(?:refund|chang|cancell?|modifi|transfer|exchang|return)e?able\b
     | \b(?:i|we)\ (?:do\ not|don't)\ have\ (?:the\ |any\ )?(?:capability|ability|authority|permission|means|option)\b
     | (?:\bnot|n't)\ an\ option\b | \bno\ can\ do\b | \bprevented\ (?:by|from)\b
     | \b(?:i|we|me|us)\b[^.;?]{{0,40}}\bturn(?:ing)?\ (?:\w+\ ){{0,3}}down\b
@@ -61,14 +63,14 @@ _WEAK = re.compile(
          |eligib|allow|possib|valid)
     | \bno\ longer\ (?:an\ option|possible|available|able|eligible|open|accept|offer|something|be\b|cancel|chang
          |return|modif)
-    | (?:\bnot|n't)\ (?:currently\ |yet\ |any\ longer\ |a\ |an\ |something\ that\ is\ )?(?:available|offered
-         |provided|supported
+    | (?:\bnot|n't)\ (?:\w+ly\ |yet\ |any\ longer\ |a\ |an\ |something\ that\ is\ )?(?:available|offered
+         |provided|supported|approved|met|satisfied|fulfilled|removed
          |in\ stock|open|accepted|valid|acceptable|accept|applicable|granted|given|cancell?able|returnable|refundable
          |exchangeable|changeable|yours?|one\ of|among|part\ of|under\ your|on\ your|in\ your|linked|associated
          |going\ to
          |reason|qualify)\b
     | \b(?:no|nothing(?!\ else|\ more|\ further)|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will)
-         \ (?:be|go)\b | \b(?:can|may|could
+         \ (?:be|go)\b | \bnone\ of\b[^.,;]{0,60}\b(?:apply|applies|met|satisfied|fulfilled)\b | \b(?:can|may|could
          |will)\ neither\b
     | \bthere(?:'s|\ is|\ are|\ will\ be)\ (?:no|nothing|neither)\b
          (?!\ (?:problem|issue|need|reason|charge|extra|additional|cost|fee|rush|worr|doubt|difference|price|harm
@@ -122,7 +124,7 @@ _OTHERS = re.compile(
 )
 _POSTPONED = re.compile(
     r"\b(?:until|before|without|unless)\b[^.]*\b(?:verif\w*|confirm\w*|authenticat\w*|identity|e-?mail|zip|log\s?in"
-    r"|details|information|ids?|your\s+(?:name|order|user|account|reply|answer|approval|consent|go-ahead)|you\s+(?:tell|give|"
+    r"|details?|information|ids?|your\s+(?:name|order|user|account|reply|answer|approval|consent|go-ahead)|you\s+(?:tell|give|"
     r"provide|say|reply|agree|approve|choose|pick|select))\b"
 )
 _FINAL = re.compile(

@@ -54,6 +54,7 @@ def normal(text: str) -> str:
     accents and invisible characters; gives letters that look like Latin ones their looks.
     """
     plain = _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
+    plain = plain.replace("a.m.", "am").replace("p.m.", "pm")
     return plain if plain.isascii() else "".join(map(unaccented, plain))
 
 

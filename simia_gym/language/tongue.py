@@ -8,6 +8,10 @@ _WORD = re.compile(r"(?<![\w-])[^\W\d_]+(?:'[^\W\d_]+)?(?![\w-])")
 _LATIN_LIMIT = "\u024f"
 _MANY = 4
 _LONG = 18
+_THANKS = re.compile(
+    r"\W*(?:\w+ )?(?:gracias|danke?|merci|obrigad[oa]|grazie) (?:por|fur|pour|pela|pelo|per|voor)(?: [^\W\d]+){1,2}\W*"
+)
+"""Thanks for something, which state nothing."""
 _UNBROKEN = re.compile(rf"(?<![\w@.])[^\W\d_]{{{_LONG},}}(?![\w@]|\.\w)")
 
 _ENGLISH_WORDS = (
@@ -51,4 +55,4 @@ def foreign(plain: str) -> bool:
         if strange >= _MANY and strange * 2 > sum(map(len, words)):
             return True
     other = sum(word in _OTHER for word in words)
-    return other >= 2 and other > sum(word in _ENGLISH for word in words)
+    return other >= 2 and other > sum(word in _ENGLISH for word in words) and not _THANKS.fullmatch(plain)

@@ -16,6 +16,8 @@ from simia_gym.language.reading import Reading
 from simia_gym.language.text import normal, spaced
 
 _ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
+_COUNT = re.compile(rf"(\d+|no|{'|'.join(NUMBER_WORDS)}) ((?:[a-z]+ )*?[a-z]+?)s?")
+_LABEL = r"(?: \(?(?:in total|total|altogether|overall|count|after the change|now)\)?)?:? (?:\d+ ?(?:→|->) ?)?"
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
 _ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 
@@ -25,7 +27,8 @@ class Wanted:
 
     A number matches the same value in any notation: ``12.50`` matches ``$12.5``, ``1234`` matches ``1,234.00``. It does
     not match inside a longer number, an id, a word or a date. A number without a sign also matches its negative, as in
-    "difference: -$12.50". Any other text matches as whole words; "t-shirt" and "t shirt" are the same.
+    "difference: -$12.50". Any other text matches as whole words; "t-shirt" and "t shirt" are the same, and so are "6
+    bags" and the label "Bags (total): 6".
     """
 
     def __init__(self, text: str) -> None:
@@ -39,6 +42,9 @@ class Wanted:
             self._percent = bool(number[4])
         else:
             self._phrase = spaced(self._plain)
+            count = _COUNT.fullmatch(self._phrase)
+            label = count and rf"\b{count[2]}s?{_LABEL}{count[1]}(?![\w%]|[.,:/]\d| ?(?:→|->))"
+            self._label = re.compile(label) if label else None
 
     def competitors(self, reading: Reading) -> int:
         """The number of other values of the same kind in a message: other numbers, or other ids of the same shape."""
@@ -53,7 +59,7 @@ class Wanted:
     def stands_in(self, reading: Reading) -> bool:
         """Whether a message contains the text."""
         if self._value is None:
-            return _stands(self._phrase, reading.spaced)
+            return _stands(self._phrase, reading.spaced) or bool(self._label and self._label.search(reading.spaced))
         for value, percent in reading.numbers:
             if self._value == (value if self._signed else abs(value)) and (percent or not self._percent):
                 return True

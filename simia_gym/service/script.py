@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,7 @@ _DESCRIBED = 1 / 3
 """Share of the customers who describe a detail, where that can be done, and do not know it."""
 _CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
 _OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
+_PLAIN_WORD = re.compile(r"^[a-z](?=[a-z]*(?:[ ,]|\.?$))")
 _WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
 OTHER_LINES = (*ACCEPT, *INSIST, *_WITHDRAW)
 """What customers say that makes no wish and tells no detail."""
@@ -134,8 +136,9 @@ def request(
 
 
 def answer(service: Service, slot: str, spoken: str) -> JsonObject:
-    """What the customer says when asked for a slot."""
-    return {"say": [line.format(value=spoken) for line in service.slots[slot].say], "values": [spoken]}
+    """What the customer says when asked for a slot, with a capital unless an id comes first."""
+    said = [line.format(value=spoken) for line in service.slots[slot].say]
+    return {"say": [_PLAIN_WORD.sub(lambda word: word[0].upper(), line) for line in said], "values": [spoken]}
 
 
 def _description(service: Service, slot: str, spoken: Mapping[str, str]) -> JsonObject:

@@ -413,15 +413,19 @@ class _Turn:
             asks = [slot for slot in asks if self._knows(slot) or not self.cues.slots[slot].quiet]
         return asks
 
+    def _answer_to(self, slot: str) -> Answer | None:
+        return self.request.slots.get(slot) or self.script.facts.get(slot)
+
     def _knows(self, slot: str) -> bool:
-        return slot in self.request.slots or slot in self.script.facts
+        return self._answer_to(slot) is not None
 
     def _tell(self, slot: str) -> None:
-        answer: Answer | None = self.request.slots.get(slot) or self.script.facts.get(slot)
-        cue = self.cues.slots.get(slot)
+        """Tell a detail, unless the message has told it already, in the description of another one."""
+        answer, cue = self._answer_to(slot), self.cues.slots.get(slot)
         line = answer.say if answer is not None else (cue.unknown if cue is not None and cue.unknown else _UNKNOWN)
         text = _pick(line, self.seed, slot)
-        if text not in self.parts:
+        told = {value for other in map(self._answer_to, self.slots) if other is not None for value in other.values}
+        if text not in self.parts and not (answer is not None and answer.values and told.issuperset(answer.values)):
             self.parts.append(text)
         if slot not in self.slots:
             self.slots.append(slot)

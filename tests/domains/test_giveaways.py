@@ -11,6 +11,9 @@ from simia_gym.types import Task
 
 from .table import World
 
+SURE = 3.3
+"""Spreads above one half that are too many: by chance one test in 2,000 finds more, so one in 150 of all those here."""
+
 
 @cache
 def tasks(serving: World, count: int) -> list[Task]:
@@ -23,17 +26,15 @@ def tasks(serving: World, count: int) -> list[Task]:
 def test_what_customers_say_and_when_is_independent_of_the_rules(serving: World, agent: str) -> None:
     suite = serving.suite(simulator="world")
     service = service_of(suite)
-    talks = listen(suite, service, agents(service)[agent], tasks(serving, 600), service.slots)
-    assert sum(talk.forbidden for talk in talks) > 120
-    if agent == "proposes and backs out":  # its lookup tells it who cannot be found
-        talks = [talk for talk in talks if talk.kind != service.declared.stranger_kind]
+    talks = listen(suite, service, agents(service)[agent], tasks(serving, 1000), service.slots)
+    assert sum(talk.forbidden for talk in talks) > 200
     found = auc(talks)
     low, high = found["interval"]
-    assert found["auc"] - 0.5 <= 3 * (high - low) / (2 * 1.96), found
+    assert found["auc"] - 0.5 <= SURE * (high - low) / (2 * 1.96), found
 
 
 def test_to_refuse_once_and_listen_is_worth_nothing(serving: World) -> None:
     suite = serving.suite(simulator="world")
-    solved = trick(suite, service_of(suite), tasks(serving, 600)[:250])
+    solved = trick(suite, service_of(suite), tasks(serving, 1000)[:250])
     assert solved["grants everything"] > 100
     assert solved["refuses once and listens"] <= 0.05 * 250

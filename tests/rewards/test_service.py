@@ -139,6 +139,7 @@ def test_not_answered(story: Story, holds: bool) -> None:
     assert holds or finding.evidence
 
 
+OTHER_DEEDS: JsonObject = {"deeds": {deed: ["change_address"] for deed in ("updated", "changed")}}
 DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], "moved": ["change_address"]}}
 
 
@@ -149,6 +150,8 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
         (Story().cancel().say("I have cancelled it."), {}, True),
         (Story().say("I have cancelled it.").cancel(), {}, False),
         (Story().call("change_address").say("I have cancelled it."), {}, False),
+        (Story().cancel().say("Your account has been updated. Here is what was changed:"), OTHER_DEEDS, True),
+        (Story().cancel().say("I have updated your address."), OTHER_DEEDS, False),
         (Story().say("It was refunded."), {"told": ["refunded"]}, True),
         (Story().say("It has already been cancelled."), {}, True),
         (Story().say("I can't. You get a voucher of $5."), {}, False),

@@ -17,7 +17,7 @@ from simia_gym.types import JsonObject
 COUNTS = ("no", *NUMBER_WORDS[1:15])
 _WORDS = {word: count for count, word in enumerate(COUNTS)} | {"zero": 0, "none": 0, "single": 1}
 _OF_BAGS = r"(?= (?:[a-z]+ ){0,3}(?:bags?|suitcases?|baggages?|luggage)\b)"
-_NOUNS = ("checked bag", "bag", "suitcase", "piece")
+_NOUNS = ("checked bag", "bag", "suitcase", "piece", "baggage")
 _BAGS = re.compile(rf"(?<![\w$.,:/-])(\d\d?|{'|'.join(_WORDS)}){_OF_BAGS}", re.IGNORECASE)
 _ALONE = re.compile(
     rf"^[^\d(]{{0,50}}(?<![\w$])(\d\d?|{'|'.join((*COUNTS[2:], 'zero'))}|(?:(?<=just )|(?<=only )|^)(?:one|none))"
@@ -51,8 +51,7 @@ def bags_named(text: str, case: Case) -> int | None:
 def bags_expected(case: Case, value: int) -> list[JsonObject]:
     """A proposal names the number of bags."""
     named = [f"{count} {noun}{'' if value == 1 else 's'}" for count in (value, COUNTS[value]) for noun in _NOUNS]
-    labelled = [f"{label} {value}" for label in ("bags:", "bags", "bags (total):", "baggages:", "luggage:", "to")]
-    return [{"any": [*named, *labelled], "avoid": []}]
+    return [{"any": [*named, f"{value} luggage", f"to {value}"], "avoid": []}]
 
 
 def _free(case: Case) -> int:
