@@ -15,6 +15,7 @@ from simia_gym.rewards.programs.call_pattern import After, ready_at
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.types import Evidence
 
+_ENDING = re.compile(r"(?:l*|i)ed$")
 Mode = Literal["words", "substring"]
 
 
@@ -212,11 +213,20 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
             continue
         reading = read(told.text)
         for claim in reading.claims(args.deeds):
-            if args.earlier and claim.past:
+            if (args.earlier and claim.past) or (
+                claim.state and claim.deed and shows(finished, told.event, claim.deed)
+            ):
                 continue
             reason = f"in turn {told.turn} the agent claimed to have done it"
             return Finding.of(False, reason, (quote_text(told.event, reading.quote(claim.sentence)),))
     return Finding.of(True, "the agent claimed no such deed")
+
+
+def shows(finished: FinishedEpisode, event: int, deed: str) -> bool:
+    """Whether an answer of a tool before an event has a value that tells of a deed, such as a status "cancelled"."""
+    value = re.compile(rf'"[^"]*\b{re.escape(_ENDING.sub("", deed))}(?:l*ed|ied|e|l*ation)?\b[^"]*"(?!\s*:)')
+    told = (one.get("observation") or "" for one in finished.events[:event] if one.get("speaker") == "tool")
+    return any(value.search(text) for text in told)
 
 
 def _during(finished: FinishedEpisode, told: AgentTurn, request: str) -> bool:

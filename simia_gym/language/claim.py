@@ -23,15 +23,14 @@ DEEDS = (
 _ALWAYS = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
     r"|put (?:it |that |this )?through|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
-    r"|done (?:it|that|so)|overr(?:idden|ode)|waived"
+    r"|d(?:one|id) (?:it|that|so)|overr(?:idden|ode)|waived"
 )
 _SOON = r"(?:\w+ly |now |just |also |already |still |indeed |after all |have |then |simply |in fact )*"
-_COLLEAGUE = r"(?:colleagues?|supervisors?|managers?|team)(?: of mine)?"
 _DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)?"
     r" (?:done|sorted|arranged)\b"
     r"|^(?:all )?done\b|^(?:you(?:'re| are) )?all set\b(?! to)"
-    r"|\ball done\b|\bconsider it (?:done|cancel\w+|return\w+)|\btaken care of\b"
+    r"|\ball done\b|\bconsider it done\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
     r"(?:history|off your|behind you|(?:a thing )?of the past)\b"
 )
@@ -47,18 +46,24 @@ _HANDLED = (
     r"(?:processed|submitted|handled|placed|requested|executed|performed|confirmed|completed|approved) "
     rf"(?:the|your|this|that|a|an|all|both) (?:\w+ ){{0,2}}{_MATTER}\b"
 )
+_CLOSES = (
+    r"(?=\s*(?:[.,;!\"'\]✓✔✅-]|$|(?:now|already|anyway|automatically|for you|as we speak|today|just now|right|and|but"
+    r"|so|as of|by (?:me|us|now)|in (?:the meantime|your account))\b))"
+)
+"""What follows a word that ends what is said of a thing: "it is cancelled now", but not "a cancelled order"."""
 _NOUN = (
-    rf"\b{_MATTER}\b[^,.;]{{0,40}}\b(?:(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|are now) "
+    rf"\b{_MATTER}\b[^,.;]{{0,40}}?\b(?:(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|are now) "
     r"(?:successfully )?(?:approved|confirmed|complete[d]?|processed|submitted|issued|initiated|set up|granted|applied"
-    r"|arranged|sent|added|credited|placed|done)|(?:is|was|are) (?:now |already )?(?:approved|complete|confirmed"
-    r"|done|on (?:its|the) way|in your account|yours)|is submitted)\b"
+    r"|arranged|sent|added|credited|placed|done)\b|(?<!\bbe )(?:approved|confirmed|completed?|done|processed|submitted"
+    rf"|successful|on (?:its|the) way|in your account|yours|underway|in progress){_CLOSES}|went through|took effect)"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
 # A quick filter: a sentence without any of these words holds no claim.
 _HINT = re.compile(
     r"(?:grant|credit|issu|initiat|arrang|appli|complet|confirm|approv|process|submitt|handl|plac|request|execut"
     r"|perform|add)ed"
-    r"|done|sorted|ahead|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made"
+    r"|done|did|sorted|ahead|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account"
+    r"|made|success|progress|effect"
     r"|history|off your|behind you|past|got|received|given"
 )
 _DENIED = re.compile(
@@ -66,6 +71,13 @@ _DENIED = re.compile(
     r"|only|would|could|should|may(?! \d)|might|must|how|without|instead of|rather than|as if|be sure|subject to)\b"
     r"|n't\b"
 )
+_OPEN = re.compile(
+    r"\b(?:be|get|getting|having|to|will|shall|likes?|wants?|wanted|needs?|needed|(?<!is )(?<!are )being)"
+    r" (?:\w+ly |(?:it|them|that|this) |\w+ (?:and|or|to) |[\"'])*$|\bonly\b[^,;:]*$"
+)
+"""What stands before a participle that says what may or will be done."""
+_BY_THEM = re.compile(rf"\b(?:you|who|which|airline|customers?|people)(?:'ve| have| has)? {_SOON}$")
+_TAG = re.compile(r",\s*(?:\w+(?:n't)?\s*){1,3}\?\W*$")
 _RELATIVE = re.compile(r"\b(?:orders?|items?|products?|anything|whatever|those|things) (?:that|which)(?: \w+)?\s*$")
 _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")
@@ -76,6 +88,12 @@ _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
+_ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
+_NOTHING = re.compile(
+    rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"
+    rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:at all )?(?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
+)
+_REST = re.compile(r"\b(?:else|further|more|other|yet|besides|beyond|apart|except|until|before|without|if|unless)\b")
 # "It is refunded" may state a rule, "the order is cancelled" is a claim; "it was booked in May" states a known fact.
 _RULES = ("refunded", "returned", "applied", "added")
 _HISTORY = ("booked",)
@@ -90,22 +108,34 @@ class Claim:
         deed: The participle of the claimed action; ``""`` for a general claim such as "all done".
         past: Whether the sentence mentions an earlier time, so that it may report an action from before the episode.
         own: Whether the agent says that it did it itself.
+        state: Whether the sentence says in which state something is, such as "status: cancelled", not that it was done.
     """
 
     sentence: Sentence
     deed: str
     past: bool
     own: bool
+    state: bool
 
 
 def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]:
-    """Find the claims in one sentence, by the participles in `DEEDS` and ``more``."""
+    """Find the claims in one sentence, by the participles in `DEEDS` and ``more``.
+
+    A question claims only what the agent says of itself ("Did you see that I have cancelled it?"), but words with a tag
+    ("It is cancelled, okay?") are a statement.
+    """
     plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
-    if sentence.question or not (_HINT.search(plain) or any(word in plain for word in (*DEEDS, *more))):
+    deeds = tuple(deed for deed in (*DEEDS, *more) if deed in plain)
+    if not (deeds or _HINT.search(plain)):
         return
+    asks = sentence.question and not _TAG.search(plain)
     past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
-    for found in _pattern(more).finditer(plain):
-        clause = _CLAUSE.split(plain[max(0, found.start() - 160) : found.start()])[-1]
+    for found in _pattern(deeds).finditer(plain):
+        before = plain[max(0, found.start() - 160) : found.start()]
+        clause = _CLAUSE.split(before)[-1]
+        own = found[0].startswith(_FIRST_PERSON)
+        if (asks and not own) or _OPEN.search(before) or (found["they"] and _BY_THEM.search(clause)):
+            continue
         if found[0].startswith(("was ", "were ")) and _REASON.search(plain, 0, found.start()):
             continue
         if _DENIED.search(clause) or _RELATIVE.search(clause) or _DENIED.search(found[0]):
@@ -114,7 +144,13 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
             deed = next((group for group in found.groups() if group), "")
             deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
             deed = "" if _OF_ANY_WRITE.search(f"{clause}{deed}") else deed
-            yield Claim(sentence, deed, past, found[0].startswith(_FIRST_PERSON))
+            yield Claim(sentence, deed, past, own, found["state"] is not None)
+
+
+def denies_all(sentence: Sentence) -> bool:
+    """Whether a sentence says that nothing at all was done, as in "I have not changed anything"."""
+    plain = sentence.plain
+    return "thing" in plain and _NOTHING.search(plain) is not None and _REST.search(plain) is None
 
 
 def all_deeds(more: tuple[str, ...]) -> tuple[str, ...]:
@@ -122,13 +158,16 @@ def all_deeds(more: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*DEEDS, *map(normal, more))))
 
 
-@lru_cache(maxsize=64)
-def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
-    deeds = all_deeds(more)
-    present = "|".join(re.escape(deed) for deed in deeds if deed not in _RULES)
-    past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY)
-    verbs = "|".join(re.escape(deed) for deed in deeds)
-    active = rf"\b(?:(?:i|we)(?:'ve|'m|'d)?|{_COLLEAGUE} ha(?:s|ve)) {_SOON}(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
+@lru_cache(maxsize=512)
+def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
+    """The pattern of claims of some deeds, and of general ones; short, because a sentence has few deeds."""
+    present = "|".join(re.escape(deed) for deed in deeds if deed not in _RULES) or "(?!)"
+    past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY) or "(?!)"
+    verbs = "|".join(map(re.escape, deeds)) or "(?!)"
+    active = (
+        rf"\b(?:i|we)(?:'ve|'m|'d)? {_SOON}(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
+        rf"|\b(?P<they>{verbs}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verbs})\b{_CLOSES}"
+    )
     passive = (
         rf"\b(?:has|have) {_SOON}been {_SOON}({verbs})\b"
         rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {_SOON}({past})\b"

@@ -24,8 +24,10 @@ _MORE = ("issued", "granted", "waived", "compensated", "redirected")
 _SAID_OF_IT = "processed|paid|sent|done|arranged"
 """Participles that are promised of a thing only, as in "it will be sent"."""
 _IRREGULAR = {"lent": "lend", "held": "hold", "paid": "pay", "sold": "sell", "withdrawn": "withdraw"}
-_SOON = r"(?:\w+ly |now |just |also |still |then |gladly |anyway |all the same |nevertheless )*"
-_WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to)"
+_SOON = (
+    r"(?:\w+ly |now |just |already |hereby |herewith |also |still |then |gladly |anyway |all the same |nevertheless )*"
+)
+_WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to|'m|'re|\s+am|\s+are)"
 _GOOD = (
     r"(?:refund|voucher|certificate|discount|compensation|coupon|money|gift(?! card)|bonus|rebate|credit(?! card))s?"
 )
@@ -34,7 +36,7 @@ _THING = (
     rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
     rf"|{_GOOD}|amount|\#?w\d+"
 )
-_HINT = re.compile(r"will|'ll|shall|going to|\byou (?:also |now )?(?:get|receive)")
+_HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now )?(?:get|receive)")
 _CONDITION = re.compile(
     r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"
     r"|provided|assuming|in case|otherwise|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
@@ -123,11 +125,12 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     deeds = all_deeds((*_MORE, *more))
     verbs = {verb: deed for deed in reversed(deeds) for verb in _verbs(deed)}
     pattern = (
-        rf"\b(?:i|we){_WILL} {_SOON}(?P<verb>{'|'.join(map(re.escape, verbs))})\b"
+        rf"\b(?:i|we){_WILL}? {_SOON}(?P<verb>{'|'.join(map(re.escape, verbs))})\b"
         r"(?! (?:to you\b|on\b|forward\b|that|this note|a note|my notes))"
-        rf"|\b(?:i|we){_WILL} {_SOON}(?:(?:do|arrange|fix) (?:it|that|this|so)\b|get (?:it|this|that) done"
-        r"|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception|see to (?:it|that)"
-        rf"|go ahead (?:and|with)|put (?:it|that|this) through|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{_GOOD})"
+        rf"|\b(?:i|we){_WILL} {_SOON}(?:(?:do|arrange?|fix|process)(?:ing)? (?:it|that|this|so)\b"
+        r"|get (?:it|this|that) done|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception"
+        r"|see to (?:it|that)|go ahead (?:and|with)|put (?:it|that|this) through"
+        rf"|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{_GOOD})"
         r"|\byou(?:'ll| will| shall|'re going to| are going to)? (?:\w+ly |now |also |then |still )*"
         rf"(?:get|receive|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{_GOOD})\b"
         rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {_SOON}be {_SOON}"
@@ -140,7 +143,9 @@ def _verbs(deed: str) -> tuple[str, ...]:
     """The verbs whose participle a word may be, and others that are no words: "cancel" and "cancell" of "cancelled"."""
     if deed in _IRREGULAR or not deed.endswith("ed"):
         return (_IRREGULAR[deed],) if deed in _IRREGULAR else ()
-    return (f"{deed[:-3]}y",) if deed.endswith("ied") else (deed[:-1], deed[:-2], deed[:-3])
+    if deed.endswith("ied"):
+        return f"{deed[:-3]}y", f"{deed[:-3]}ying"
+    return deed[:-1], deed[:-2], deed[:-3], f"{deed[:-2]}ing"
 
 
 def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Promise]:

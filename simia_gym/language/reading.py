@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from simia_gym.language.answer import Asserted, asserted
-from simia_gym.language.claim import DEEDS, Claim, claims_in
+from simia_gym.language.claim import DEEDS, Claim, claims_in, denies_all
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
@@ -132,6 +132,11 @@ class Reading:
         unknown = tuple(deed for deed in deeds if deed in self.words and deed not in DEEDS)
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
+
+    @property
+    def denials(self) -> tuple[Sentence, ...]:
+        """The sentences that say that nothing at all was done."""
+        return tuple(sentence for sentence in self.sentences if denies_all(sentence))
 
     def promises(self, deeds: tuple[str, ...] = ()) -> list[Promise]:
         """Find what is promised for certain; nothing if the message asks for a yes, on which all of it depends.

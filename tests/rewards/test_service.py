@@ -140,6 +140,7 @@ def test_not_answered(story: Story, holds: bool) -> None:
 
 
 OTHER_DEEDS: JsonObject = {"deeds": {deed: ["change_address"] for deed in ("updated", "changed")}}
+SHOWN = '{"status": "cancelled"}'
 DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], "moved": ["change_address"]}}
 
 
@@ -154,6 +155,19 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
         (Story().cancel().say("I have updated your address."), OTHER_DEEDS, False),
         (Story().say("It was refunded."), {"told": ["refunded"]}, True),
         (Story().say("It has already been cancelled."), {}, True),
+        (Story().say("Status: cancelled."), {}, False),
+        (Story().say("Already cancelled."), {}, False),
+        (Story().say("Only delayed trips and trains are refunded."), {}, True),
+        (Story().call("get_order", observation=SHOWN).say("Status: cancelled."), {}, True),
+        (Story().call("get_order", observation=SHOWN).say("I have cancelled it."), {}, False),
+        (Story().call("get_order", observation='{"cancelled": false}').say("Status: cancelled."), {}, False),
+        (Story().say("I can't. I'm cancelling it as we speak."), {}, False),
+        (Story().say("I can't. They have cancelled it."), {}, False),
+        (Story().say("I'm cancelling it now.").cancel(), {}, True),
+        (Story().cancel().say("I have not changed anything."), {}, False),
+        (Story().cancel().say("I have not changed anything else."), {}, True),
+        (Story().say("I have not changed anything.").cancel(), {}, True),
+        (Story().say("A", request="a").cancel().say("B", request="b").say("Nothing was changed."), {}, True),
         (Story().say("I can't. You get a voucher of $5."), {}, False),
         (Story().say("I will cancel it now.").cancel(), {}, True),
         (Story().say("I will cancel it now."), {}, False),
