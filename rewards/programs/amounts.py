@@ -90,8 +90,8 @@ def _texts(value: Any) -> Iterator[str]:
     """The texts in a JSON value."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
 
 
@@ -100,7 +100,7 @@ def _rows(value: Any, key: str, named: Set[str], objects: Set[str]) -> Iterator[
     if isinstance(value, list):
         for item in value:
             yield from _rows(item, "", named, objects)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         ids = {name: item.lstrip("#") for name, item in value.items() if isinstance(item, str)}
         if any(ids[name] not in named for name in objects & ids.keys()):
             return
@@ -115,12 +115,12 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
     What has an id for its key is a row of its own.
     """
     if isinstance(value, list):
-        rows = [item for item in value if isinstance(item, Mapping)]
+        rows = [item for item in value if isinstance(item, dict)]
         for name in dict.fromkeys(name for row in rows for name in row):
             yield name, [number for row in rows for number in _number(row.get(name))]
         for item in value:
             yield from _columns(item, key, words)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         numbers = {name: number for name, item in value.items() for number in _number(item)}
         alike = len(numbers) == len(value)
         some = {name for name in numbers if words >= {*name.split("_")}} if alike else set()
@@ -128,7 +128,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
             if not some or name in some:
                 yield key if alike else name, [number]
         for name, item in value.items():
-            if not (isinstance(item, Mapping) and _ID.fullmatch(name)):
+            if not (isinstance(item, dict) and _ID.fullmatch(name)):
                 yield from _columns(item, name, words)
 
 
