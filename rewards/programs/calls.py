@@ -17,6 +17,7 @@ from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, unproposed
+from simia_gym.rewards.programs.speech import request_before
 from simia_gym.types import Evidence
 
 
@@ -41,12 +42,14 @@ class NotCalledArgs(CallPattern):
     """Arguments of `not_called`."""
 
     outcome: Outcome = Field(default="any", description="Which calls count; `any`: an attempt is enough.")
+    during: str | None = Field(default=None, description="A scripted user's request, in which alone calls count.")
 
 
 def not_called(finished: FinishedEpisode, args: NotCalledArgs) -> Finding:
     """A tool was not called; an attempt counts unless `outcome` says otherwise."""
     for call in matching(finished, args):
-        return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(finished, call),))
+        if args.during in (None, request_before(finished, call.event)):
+            return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(finished, call),))
     return Finding.of(True, f"{' and '.join(args.tool)} not called")
 
 

@@ -69,7 +69,7 @@ def tries(act: Act, now: str, step: Any) -> Turns:
     last = next((name for name in reversed(step.arguments) if name not in act.service.declared.owners), None)
     if last is None:
         return None
-    act._closed, act._outcome, act._called = True, "refused", None
+    act._closed, act._outcome, act._called, act.gave_in = True, "refused", None, False
     return [ToolCall(step.name, {**step.arguments, last: type(step.arguments[last])()}), act.refusal_text]  # type: ignore[attr-defined]
 
 
