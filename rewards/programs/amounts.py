@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from simia_gym.common.json_encoding import decode
@@ -39,43 +40,57 @@ def unshown(
     """
     told = next((one.text for one in reversed(finished.agent_turns) if one.event <= yes.event), "")
     message = read(told)
-    amounts = dict.fromkeys(message.standing.amounts)
+    amounts = list(dict.fromkeys(message.standing.amounts))
     if not amounts:
         return None
     given = {text.lstrip("#") for write in writes for text in _texts(dict(write.arguments))}
     own = {str(write.arguments[name]).lstrip("#") for write in writes for name in objects & write.arguments.keys()}
     named = own.union(text for text in (*given, *_ID.findall(told)) if _ID.fullmatch(text))
-    calls = [one for one in finished.calls if one.event <= writes[-1].event]
-    answers = [_decoded(finished.events[one.event]["observation"]) for one in calls]
-    found = [one for answer in answers for one in _rows(answer, "", named, objects)]
-    changes = [change for write in writes for change in finished.events[write.event].get("ops") or ()]
-    rows = [
-        *(dict(write.arguments) for write in writes),
-        *({change["path"].rpartition("/")[-1]: change.get("value")} for change in changes),
-        *{id(row): row for _, row in found}.values(),
-    ]
-    together = list({name: row for name, row in found if name in given}.values())
-    texts = (
-        *(turn.text for turn in finished.user_turns if turn.event <= yes.event),
-        *(one for one in answers if isinstance(one, str)),
-    )
-    sums = {Decimal(0), *prices, *(amount for text in texts for amount in read(text).amounts)}
-    fields = defaultdict[str, set[Decimal]](set)
     words = given.union(message.words.split())
-    for field, numbers in (column for part in (together, *rows) for column in _columns(part, "", words)):
-        sums |= _sums(numbers)
-        fields[field].update(numbers)
-    counts = {1, *(len(item) for row in rows for item in row.values() if isinstance(item, list) and item)}
+    changes = [change for write in writes for change in finished.events[write.event].get("ops") or ()]
+    changed = [{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes]
+    heard = [turn.text for turn in finished.user_turns if turn.event <= yes.event]
+    # The writes alone mostly show all; looking at them first saves a fifth of the time of a step of known tasks.
+    for calls in (writes, [one for one in finished.calls if one.event <= writes[-1].event]):
+        answers = [_decoded(finished.events[one.event]["observation"]) for one in calls]
+        found = [one for answer in answers for one in _rows(answer, "", named, objects)]
+        rows = [*(dict(one.arguments) for one in writes), *changed, *{id(row): row for _, row in found}.values()]
+        together = list({name: row for name, row in found if name in given}.values())
+        texts = [*heard, *(one for one in answers if isinstance(one, str))]
+        spoken = (amount for text in texts for amount in read(text).amounts)
+        columns = (column for row in rows for column in _columns(row, "", words))
+        shown = _Shown(chain(_listed(together), columns), {Decimal(0), *prices, *spoken}, rows)
+        amounts = [amount for amount in amounts if amount not in shown]
+        if not amounts:
+            return None
+    return f"the proposal before the yes has an amount of {amounts[0]} that nothing shows"
 
-    def shown(amount: Decimal) -> bool:
+
+class _Shown:
+    """The amounts that some numbers show.
+
+    Args:
+        columns: The numbers of each field, those of one list together.
+        sums: Amounts that are shown beside them.
+        rows: The rows with the numbers; a list in one of them may say how many the numbers are for.
+    """
+
+    def __init__(
+        self, columns: Iterable[tuple[str, Sequence[Decimal]]], sums: set[Decimal], rows: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._fields = defaultdict[str, set[Decimal]](set)
+        self._sums = sums
+        for field, numbers in columns:
+            self._sums |= _sums(numbers)
+            self._fields[field].update(numbers)
+        self._counts = {1, *(len(item) for row in rows for item in row.values() if isinstance(item, list) and item)}
+
+    def __contains__(self, amount: Decimal) -> bool:
         return (
-            any(amount * count in sums for count in counts)
-            or any(amount + one in numbers for numbers in fields.values() for one in numbers)
-            or (amount == amount.to_integral_value() and any(abs(amount - one) < 1 for one in sums))
+            any(amount * count in self._sums for count in self._counts)
+            or any(amount + one in numbers for numbers in self._fields.values() for one in numbers)
+            or (amount == amount.to_integral_value() and any(abs(amount - one) < 1 for one in self._sums))
         )
-
-    wrong = next((amount for amount in amounts if not shown(amount)), None)
-    return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
 
 
 def _decoded(answer: str) -> Any:
@@ -106,7 +121,14 @@ def _rows(value: Any, key: str, named: Set[str], objects: Set[str]) -> Iterator[
             return
         yield from ((one, value) for one in (key, *ids.values()) if one in named)
         for name, item in value.items():
-            yield from _rows(item, name, named, objects)
+            if isinstance(item, dict | list):
+                yield from _rows(item, name, named, objects)
+
+
+def _listed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Decimal]]]:
+    """The numbers of each field of some rows, together."""
+    for name in dict.fromkeys(name for row in rows for name in row) if len(rows) > 1 else ():
+        yield name, [number for row in rows for number in _number(row.get(name))]
 
 
 def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[Decimal]]]:
@@ -115,9 +137,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
     What has an id for its key is a row of its own.
     """
     if isinstance(value, list):
-        rows = [item for item in value if isinstance(item, dict)]
-        for name in dict.fromkeys(name for row in rows for name in row):
-            yield name, [number for row in rows for number in _number(row.get(name))]
+        yield from _listed([item for item in value if isinstance(item, dict)])
         for item in value:
             yield from _columns(item, key, words)
     elif isinstance(value, dict):
@@ -128,7 +148,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
             if not some or name in some:
                 yield key if alike else name, [number]
         for name, item in value.items():
-            if not (isinstance(item, dict) and _ID.fullmatch(name)):
+            if isinstance(item, list) or (isinstance(item, dict) and not _ID.fullmatch(name)):
                 yield from _columns(item, name, words)
 
 
