@@ -13,6 +13,8 @@ from simia_gym.common.json_encoding import decode
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
+_NUMBER = re.compile(r"(?<=[\s:\[,-])\d{1,12}(?:\.\d{1,2})?(?=[,}\]])")
+"""A number in JSON that may be an amount."""
 _CENT = Decimal("0.01")
 _HUGE = 1e12
 _MOST = 8
@@ -26,10 +28,10 @@ def unshown(
 ) -> str | None:
     """What is wrong with the amounts in the message before a yes: the first that nothing shows.
 
-    Shown are the numbers in the writes, in what they change, and in the rows of tools' answers that the writes or the
-    message name, but for those of other objects; the sums of numbers of a field in one list, or in the rows of the
-    writes; what there is for each, if a row lists several of something; the differences of two numbers of a field; and
-    what the user, the policy or a tool has said in words. Whole dollars may be rounded.
+    Shown are the numbers in the writes, in their answers, in what they change, and in the rows of tools' answers that
+    the writes or the message name, but for those of other objects; the sums of numbers of a field in one list, or in
+    the rows of the writes; what there is for each, if a row lists several of something; the differences of two numbers
+    of a field; and what the user, the policy or a tool has said in words. Whole dollars may be rounded.
 
     Args:
         finished: The episode.
@@ -40,7 +42,9 @@ def unshown(
     """
     told = next((one.text for one in reversed(finished.agent_turns) if one.event <= yes.event), "")
     message = read(told)
-    amounts = list(dict.fromkeys(message.standing.amounts))
+    outcome = {number for write in writes for number in _NUMBER.findall(finished.events[write.event]["observation"])}
+    known = {Decimal(0), *map(Decimal, outcome)}
+    amounts = [amount for amount in dict.fromkeys(message.standing.amounts) if amount not in known]
     if not amounts:
         return None
     given = {text.lstrip("#") for write in writes for text in _texts(dict(write.arguments))}
@@ -50,20 +54,17 @@ def unshown(
     changes = [change for write in writes for change in finished.events[write.event].get("ops") or ()]
     changed = [{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes]
     heard = [turn.text for turn in finished.user_turns if turn.event <= yes.event]
-    # The writes alone mostly show all; looking at them first saves a fifth of the time of a step of known tasks.
-    for calls in (writes, [one for one in finished.calls if one.event <= writes[-1].event]):
-        answers = [_decoded(finished.events[one.event]["observation"]) for one in calls]
-        found = [one for answer in answers for one in _rows(answer, "", named, objects)]
-        rows = [*(dict(one.arguments) for one in writes), *changed, *{id(row): row for _, row in found}.values()]
-        together = list({name: row for name, row in found if name in given}.values())
-        texts = [*heard, *(one for one in answers if isinstance(one, str))]
-        spoken = (amount for text in texts for amount in read(text).amounts)
-        columns = (column for row in rows for column in _columns(row, "", words))
-        shown = _Shown(chain(_listed(together), columns), {Decimal(0), *prices, *spoken}, rows)
-        amounts = [amount for amount in amounts if amount not in shown]
-        if not amounts:
-            return None
-    return f"the proposal before the yes has an amount of {amounts[0]} that nothing shows"
+    calls = [one for one in finished.calls if one.event <= writes[-1].event]
+    answers = [_decoded(finished.events[one.event]["observation"]) for one in calls]
+    found = [one for answer in answers for one in _rows(answer, "", named, objects)]
+    rows = [*(dict(one.arguments) for one in writes), *changed, *{id(row): row for _, row in found}.values()]
+    together = list({name: row for name, row in found if name in given}.values())
+    texts = [*heard, *(one for one in answers if isinstance(one, str))]
+    spoken = (amount for text in texts for amount in read(text).amounts)
+    columns = (column for row in rows for column in _columns(row, "", words))
+    shown = _Shown(chain(_listed(together), columns), {Decimal(0), *prices, *spoken}, rows)
+    wrong = next((amount for amount in amounts if amount not in shown), None)
+    return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
 
 
 class _Shown:
