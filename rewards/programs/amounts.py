@@ -19,7 +19,7 @@ _CENT = Decimal("0.01")
 _HUGE = 1e12
 _MOST = 8
 """Longer lists are added up as a whole, so that the cost is bounded."""
-_ID = re.compile(r"(?!\d{4}-\d\d-\d\d)[\w-]*\d[\w-]*|[A-Z]{5,}")
+_ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)[\w-]*\d[\w-]*|[A-Z]{5,}")
 """What names a row: a word with a digit that is no date, or one in capitals."""
 
 

@@ -77,7 +77,7 @@ _OPEN = re.compile(
 )
 """What stands before a participle that says what may or will be done."""
 _BY_THEM = re.compile(rf"\b(?:you|who|which|airline|customers?|people)(?:'ve| have| has)? {_SOON}$")
-_TAG = re.compile(r",\s*(?:\w+(?:n't)?\s*){1,3}\?\W*$")
+_TAG = re.compile(r",\s*\w+(?:n't)?(?:\s+\w+(?:n't)?){0,2}\s*\?\W*$")
 _RELATIVE = re.compile(r"\b(?:orders?|items?|products?|anything|whatever|those|things) (?:that|which)(?: \w+)?\s*$")
 _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")

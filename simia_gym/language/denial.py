@@ -32,7 +32,7 @@ _DOUBT = Cue(
 _PART = re.compile(r";|\bbut\b")
 _CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
-_WORD = re.compile(r"[\w#](?:[\w#'.-]*\w)?")
+_WORD = re.compile(r"[\w#](?:[\w#'.-]*[\w#])?")
 _FORM = re.compile(
     r"(?:an?|the|i|we|you|your|it|this|that|them|will|wo|would|shall|sha|can|ca|cannot|could|may|might|must|do|does|am|is"
     r"|are|be|going|able|to|not|never|also|now|just|but|and|so|or|for|of|however|please|sorry|unfortunately|no|none|nothing|all"

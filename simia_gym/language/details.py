@@ -17,7 +17,7 @@ _DEMAND = re.compile(
 )
 _WEAK = re.compile(r"^(?:confirm|verify)")
 _FIELD = re.compile(r"^[\w ()-]{1,40}: ?\S")
-_VALUE = re.compile(r"\d{4,}|\S@\S+\.\S|\$ ?\d")
+_VALUE = re.compile(r"\d{4,}|\S@\S{1,99}\.\S|\$ ?\d")
 _REACH = 90
 
 

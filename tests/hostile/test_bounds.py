@@ -172,9 +172,11 @@ def test_a_flood_in_the_users_hearing(unit: str) -> None:
     assert hear(24_000) <= 2.5 * hear(12_000) + 1000
 
 
-@pytest.mark.parametrize("unit", [" ", "w", "&nbsp;", "or ", "$5 ", "may 5 ", "~~a ", "a_b_", "I will a ", "| ", "]("])
+@pytest.mark.parametrize(
+    "unit", [" ", "w", "&nbsp;", "or ", "$5 ", "may 5 ", "~~a ", "a_b_", "I will a ", "| ", "](", "#"]
+)
 def test_what_stands_behind_a_flood_is_read(unit: str) -> None:
-    reading = read(unit * (200_000 // len(unit)) + "я!\nI will cancel it or return it.\nI have cancelled it.")
+    reading = read(", " + unit * (200_000 // len(unit)) + "я!\nI will cancel it or return it.\nI have cancelled it.")
     assert [claim.deed for claim in reading.claims()] == ["cancelled"]
     assert [promise.deed for promise in reading.promises()] == ["cancelled"]
     assert reading.places

@@ -75,3 +75,7 @@ def test_no_number_is_too_large(number: str) -> None:
     story = Story().say("I cancel #W1, for a fee of $8. Shall I?", "Yes.", ["confirm"])
     shown = story.call("cancel_order", observation=answer, order_id="#W1").finished()
     run(shown, "confirmed_writes", **BOUND)
+
+
+def test_a_flood_in_a_proposal_is_read_in_linear_time() -> None:
+    assert not agreed(f"{'-' * 400_000} You get $360 back.", "#W1")
