@@ -76,9 +76,7 @@ _OPEN = re.compile(
     r" (?:\w+ly |(?:it|them|that|this) |\w+ (?:and|or|to) |[\"'])*$|\bonly\b[^,;:]*$"
 )
 """What stands before a participle that says what may or will be done."""
-_BY_THEM = re.compile(
-    rf"\b(?:you|who|which|carriers?|(?:bus |air)lines?|customers?|people)(?:'ve| have| has)? {_SOON}$"
-)
+_BY_THEM = re.compile(rf"\b(?:you|who|which|carriers?|(?:air)?lines?|customers?|people)(?:'ve| have| has)? {_SOON}$")
 _TAG = re.compile(r",\s*\w+(?:n't)?(?:\s+\w+(?:n't)?){0,2}\s*\?\W*$")
 _RELATIVE = re.compile(r"\b(?:orders?|items?|products?|anything|whatever|those|things) (?:that|which)(?: \w+)?\s*$")
 _CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
