@@ -16,6 +16,7 @@ from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.types import Evidence
 
 _ENDING = re.compile(r"(?:l*|i)ed$")
+"""What a participle has more than the stem that its other forms share: "cance" of "cancelled" and "cancellation"."""
 Mode = Literal["words", "substring"]
 
 

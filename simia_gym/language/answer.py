@@ -83,7 +83,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
 
 
 def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:
-    """Where values stand in a clause: by themselves, or as the last word behind what says of what they are."""
+    """Where values stand in a clause; if there are none, "in stock: 6" is read as "6 in stock:"."""
     found = [match.span() for match in kind.finditer(clause)]
     label, _, word = ("", "", "") if found else clause.rstrip(" .!|)").rpartition(" ")
     match = kind.match(f"{word} {label}") if label else None

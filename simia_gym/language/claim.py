@@ -87,6 +87,7 @@ _I_HAVE = re.compile(r"\b(?:i|we)(?:'ve| have) already\b")
 _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
+"""What any write does, of the words before a participle and the participle: "here is what was changed"."""
 _AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
 _NOTHING = re.compile(

@@ -17,7 +17,7 @@ from simia_gym.language.text import Sentence
 _OR = re.compile(r"\bor\b")
 _CLAUSE = re.compile(r";|\b(?:but|or|then)\b")
 _LED = re.compile(
-    r"(?<![\w-])(?<!\b[mu][es] )(?:(to|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"
+    r"(?<![\w-])(?<!\bme )(?<!\bus )(?:(to|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"
     r"|(?:i|we)(?:'ll| will| can| am going to|'m going to) (?:now |also |then )?(\w+)"
     r"|(?:from|instead of|rather than|in place of)\b)|(->|→)"
 )

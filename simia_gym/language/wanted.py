@@ -17,7 +17,9 @@ from simia_gym.language.text import normal, spaced
 
 _ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
 _COUNT = re.compile(rf"(\d+|no|{'|'.join(NUMBER_WORDS)}) ((?:[a-z]+ )*?[a-z]+?)s?")
+"""A count with what is counted, such as "6 bags"."""
 _LABEL = r"(?: \(?(?:in total|total|altogether|overall|count|after the change|now)\)?)?:? (?:\d+ ?(?:→|->) ?)?"
+"""What stands between a label and its count, such as " (total): " or ": 5 → "."""
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
 _ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 

@@ -20,6 +20,7 @@ _DESCRIBED = 1 / 3
 _CHANGE = ("On second thought, {line}.", "Wait, I have changed my mind: {line}.")
 _OTHERWISE = ("Then {line}, please.", "In that case, {line}.")
 _PLAIN_WORD = re.compile(r"^[a-z](?=[a-z]*(?:[ ,]|\.?$))")
+"""The first letter of a line that begins with a word of letters alone, so not with an id."""
 _WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
 OTHER_LINES = (*ACCEPT, *INSIST, *_WITHDRAW)
 """What customers say that makes no wish and tells no detail."""

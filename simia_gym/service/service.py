@@ -103,7 +103,7 @@ class Service:
         """What the policy text says."""
         return read(read_text(self.path.parent / self._config.policy, what="policy text"))
 
-    @property
+    @cached_property
     def deadlines(self) -> tuple[str, ...]:
         """The spans of time and the days in the policy text."""
         return tuple(dict.fromkeys(time.said for time in times_in(self.policy.words)))

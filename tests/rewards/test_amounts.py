@@ -72,9 +72,9 @@ def test_no_amount_is_too_long(amount: str) -> None:
 @pytest.mark.parametrize("number", ["1e400", "-1e30", "NaN", "1" * 4000])
 def test_no_number_is_too_large(number: str) -> None:
     answer = f'{{"order_id": "#W1", "fee": 8, "points": {number}}}'
-    story = Story().say("I cancel #W1, for a fee of $8. Shall I?", "Yes.", ["confirm"])
+    story = Story().say("I cancel #W1, for a fee of $9. Shall I?", "Yes.", ["confirm"])
     shown = story.call("cancel_order", observation=answer, order_id="#W1").finished()
-    run(shown, "confirmed_writes", **BOUND)
+    assert not run(shown, "confirmed_writes", **BOUND).met
 
 
 def test_a_flood_in_a_proposal_is_read_in_linear_time() -> None:
