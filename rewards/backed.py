@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 from pydantic import Field
 
 from simia_gym.language import DEEDS, Sentence, Time, read, times_in
 from simia_gym.record.finished_episode import AgentTurn, CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_text
+from simia_gym.rewards.programs.amounts import numbers_in
 from simia_gym.rewards.programs.program import Args, Texts
 from simia_gym.rewards.programs.speech import request_before, shows
-
-_NUMBER = re.compile(r"(?:: |:|\$ ?|^)(\d{1,6}(?:\.\d{1,2})?)(?=[,}\]\s!?;]|\.\D|\.?$)")
 
 _UNDONE = ("reverted", "undone")
 """Deeds that take back an earlier write, and so need a further one."""
@@ -77,7 +74,7 @@ def _unbacked(
         if promise.deed not in args.told and not any(_does(call, promise.deed, args) for call in given):
             yield f"promised what no call did: {promise.deed or promise.good}", promise.sentence
     amounts = [*reading.charges, *((one.sentence, amount) for one in promises if one.gift for amount in one.amounts)]
-    known = _amounts(finished, told.event) if amounts else set()
+    known = numbers_in(_heard(finished, told.event, "call", "observation", "text")) if amounts else set()
     for sentence, amount in amounts:
         if amount and not (amount in known or any(known & {amount - one, amount + one} for one in known)):
             yield f"speaks of an amount of {amount} that nothing shows", sentence
@@ -87,12 +84,6 @@ def _unbacked(
     for time, sentence in late.items():
         if not _covered(time, shown):
             yield f"gives a deadline that nothing shows: {time.said}", sentence
-
-
-def _amounts(finished: FinishedEpisode, before: int) -> set[Decimal]:
-    """The numbers of JSON and the amounts of money in calls, answers of tools and the user's words before an event."""
-    texts = _heard(finished, before, "call", "observation", "text")
-    return {Decimal(number) for text in texts for number in _NUMBER.findall(text)}
 
 
 def _times(texts: Sequence[str]) -> list[Time]:

@@ -13,14 +13,21 @@ from simia_gym.common.json_encoding import decode
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
-_NUMBER = re.compile(r"(?<=[\s:\[,-])\d{1,12}(?:\.\d{1,2})?(?=[,}\]])")
-"""A number in JSON that may be an amount."""
+_NUMBER = re.compile(r"(?:[:\[,]\s?-?|\$ ?|^)(\d{1,12}(?:\.\d{1,2})?)(?=[,}\]\s!?;]|\.\D|\.?$)")
+"""A number in JSON that may be an amount, or an amount in words."""
 _CENT = Decimal("0.01")
 _HUGE = 1e12
+_NUMERIC = (int, float)
+_NESTED = (dict, list)
 _MOST = 8
 """Longer lists are added up as a whole, so that the cost is bounded."""
 _ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)[\w-]*\d[\w-]*|[A-Z]{5,}")
 """What names a row: a word with a digit that is no date, or one in capitals."""
+
+
+def numbers_in(texts: Iterable[str]) -> set[Decimal]:
+    """The numbers in JSON, and the amounts of money in words."""
+    return {Decimal(number) for text in texts for number in _NUMBER.findall(text)}
 
 
 def unshown(
@@ -42,27 +49,29 @@ def unshown(
     """
     told = next((one.text for one in reversed(finished.agent_turns) if one.event <= yes.event), "")
     message = read(told)
-    outcome = {number for write in writes for number in _NUMBER.findall(finished.events[write.event]["observation"])}
-    known = {Decimal(0), *map(Decimal, outcome)}
-    amounts = [amount for amount in dict.fromkeys(message.standing.amounts) if amount not in known]
+    stated = dict.fromkeys(message.standing.amounts)
+    done = [finished.events[one.event] for one in writes] if stated else ()
+    known = {Decimal(0), *prices, *numbers_in(str(event[key]) for event in done for key in ("call", "observation"))}
+    amounts = [amount for amount in stated if amount not in known]
     if not amounts:
         return None
-    given = {text.lstrip("#") for write in writes for text in _texts(dict(write.arguments))}
+    texts = [text for write in writes for text in _texts(dict(write.arguments))]
+    given = frozenset([*texts, *(text.lstrip("#") for text in texts)])
     own = {str(write.arguments[name]).lstrip("#") for write in writes for name in objects & write.arguments.keys()}
     named = own.union(text for text in (*given, *_ID.findall(told)) if _ID.fullmatch(text))
-    words = given.union(message.words.split())
+    named.update([f"#{text}" for text in named])
+    answers = [finished.events[one.event]["observation"] for one in finished.calls if one.event <= writes[-1].event]
+    found = [one for answer in answers for one in _rows(_decoded(answer), "", named, objects)]
+    together = {names: row for key, row in found if (names := given.intersection((key, *_strings(row))))}
     changes = [change for write in writes for change in finished.events[write.event].get("ops") or ()]
     changed = [{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes]
-    heard = [turn.text for turn in finished.user_turns if turn.event <= yes.event]
-    calls = [one for one in finished.calls if one.event <= writes[-1].event]
-    answers = [_decoded(finished.events[one.event]["observation"]) for one in calls]
-    found = [one for answer in answers for one in _rows(answer, "", named, objects)]
-    rows = [*(dict(one.arguments) for one in writes), *changed, *{id(row): row for _, row in found}.values()]
-    together = list({name: row for name, row in found if name in given}.values())
-    texts = [*heard, *(one for one in answers if isinstance(one, str))]
-    spoken = (amount for text in texts for amount in read(text).amounts)
+    rows = [*(dict(one.arguments) for one in writes), *changed, *(row for _, row in found)]
+    words = given.union(message.words.split())
     columns = (column for row in rows for column in _columns(row, "", words))
-    shown = _Shown(chain(_listed(together), columns), {Decimal(0), *prices, *spoken}, rows)
+    heard = [turn.text for turn in finished.user_turns if turn.event <= yes.event]
+    heard += [answer for answer in answers if not answer.startswith(("{", "["))]
+    known.update(amount for text in heard for amount in read(text).amounts)
+    shown = _Shown(chain(_listed([*together.values()]), columns), known, rows)
     wrong = next((amount for amount in amounts if amount not in shown), None)
     return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
 
@@ -94,14 +103,6 @@ class _Shown:
         )
 
 
-def _decoded(answer: str) -> Any:
-    """An answer of a tool, as a text if it is no JSON."""
-    try:
-        return decode(answer)
-    except (ValueError, RecursionError):
-        return answer
-
-
 def _texts(value: Any) -> Iterator[str]:
     """The texts in a JSON value."""
     if isinstance(value, str):
@@ -111,25 +112,39 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
+def _decoded(answer: str) -> Any:
+    """An answer of a tool; None if it is no JSON."""
+    try:
+        return decode(answer)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _strings(row: Mapping[str, Any]) -> list[str]:
+    """The texts in an object, but for those in what stands inside it."""
+    return [item for item in row.values() if isinstance(item, str)]
+
+
 def _rows(value: Any, key: str, named: Set[str], objects: Set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rows in an answer that are named, by their key or an id in them; nothing in the rows of other objects."""
+    """The objects in an answer that are named, by their key or a text in them; nothing in those with another's name."""
     if isinstance(value, list):
         for item in value:
             yield from _rows(item, "", named, objects)
     elif isinstance(value, dict):
-        ids = {name: item.lstrip("#") for name, item in value.items() if isinstance(item, str)}
-        if any(ids[name] not in named for name in objects & ids.keys()):
+        texts = _strings(value)
+        if any(value[name] in texts and value[name] not in named for name in objects & value.keys()):
             return
-        yield from ((one, value) for one in (key, *ids.values()) if one in named)
+        if key in named or not named.isdisjoint(texts):
+            yield key, value
         for name, item in value.items():
-            if isinstance(item, dict | list):
+            if isinstance(item, _NESTED):
                 yield from _rows(item, name, named, objects)
 
 
 def _listed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Decimal]]]:
     """The numbers of each field of some rows, together."""
     for name in dict.fromkeys(name for row in rows for name in row) if len(rows) > 1 else ():
-        yield name, [number for row in rows for number in _number(row.get(name))]
+        yield name, [_amount(row[name]) for row in rows if _is_amount(row.get(name))]
 
 
 def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[Decimal]]]:
@@ -142,7 +157,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
         for item in value:
             yield from _columns(item, key, words)
     elif isinstance(value, dict):
-        numbers = {name: number for name, item in value.items() for number in _number(item)}
+        numbers = {name: _amount(item) for name, item in value.items() if _is_amount(item)}
         alike = len(numbers) == len(value)
         some = {name for name in numbers if words >= {*name.split("_")}} if alike else set()
         for name, number in numbers.items():
@@ -153,10 +168,13 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
                 yield from _columns(item, name, words)
 
 
-def _number(value: Any) -> Iterator[Decimal]:
-    """A number as an amount; none that is too large for one."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _HUGE:
-        yield abs(Decimal(str(value))).quantize(_CENT)
+def _is_amount(value: Any) -> bool:
+    """Whether a value is a number, and not too large for an amount."""
+    return type(value) in _NUMERIC and abs(value) < _HUGE
+
+
+def _amount(value: float) -> Decimal:
+    return abs(Decimal(str(value))).quantize(_CENT)
 
 
 def _sums(numbers: Sequence[Decimal]) -> set[Decimal]:

@@ -18,8 +18,11 @@ from simia_gym.language.text import normal, spaced
 _ASKED = re.compile(r"([-+]?)[$€£¥]?\s?([-+]?)(0|[1-9]\d*|\d*\.\d+)(\s?%)?")
 _COUNT = re.compile(rf"(\d+|no|{'|'.join(NUMBER_WORDS)}) ((?:[a-z]+ )*?[a-z]+?)s?")
 """A count with what is counted, such as "6 bags"."""
-_LABEL = r"(?: \(?(?:in total|total|altogether|overall|count|after the change|now)\)?)?:? (?:\d+ ?(?:→|->) ?)?"
-"""What stands between a label and its count, such as " (total): " or ": 5 → "."""
+_LABELLED = re.compile(
+    r"s?(?: \(?(?:in total|total|altogether|overall|count|after the change|now)\)?)?:? (?:\d+ ?(?:→|->) ?)?"
+    rf"(\d+|no|{'|'.join(NUMBER_WORDS)})(?![\w%]|[.,:/]\d| ?(?:→|->))"
+)
+"""What follows a label, up to its count: "(total): 6", or ": 5 → 6"."""
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(\d\d)")
 _ENDINGS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 
@@ -45,8 +48,7 @@ class Wanted:
         else:
             self._phrase = spaced(self._plain)
             count = _COUNT.fullmatch(self._phrase)
-            label = count and rf"\b{count[2]}s?{_LABEL}{count[1]}(?![\w%]|[.,:/]\d| ?(?:→|->))"
-            self._label = re.compile(label) if label else None
+            self._count, self._counted = (count[1], count[2]) if count else ("", "")
 
     def competitors(self, reading: Reading) -> int:
         """The number of other values of the same kind in a message: other numbers, or other ids of the same shape."""
@@ -61,10 +63,20 @@ class Wanted:
     def stands_in(self, reading: Reading) -> bool:
         """Whether a message contains the text."""
         if self._value is None:
-            return _stands(self._phrase, reading.spaced) or bool(self._label and self._label.search(reading.spaced))
+            return _stands(self._phrase, reading.spaced) or self._labels(reading.spaced)
         for value, percent in reading.numbers:
             if self._value == (value if self._signed else abs(value)) and (percent or not self._percent):
                 return True
+        return False
+
+    def _labels(self, text: str) -> bool:
+        """Whether what is counted stands in a text as the label of the count, such as "Bags: 6"."""
+        at = text.find(self._counted) if self._counted else -1
+        while at >= 0:
+            label = _LABELLED.match(text, at + len(self._counted))
+            if label and label[1] == self._count and not (at and _goes_on(text[at], text[at - 1])):
+                return True
+            at = text.find(self._counted, at + 1)
         return False
 
 
