@@ -1,14 +1,15 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
-from simia_gym.language.answer import NUMBER_WORDS, Asserted
-from simia_gym.language.claim import DEEDS
+from simia_gym.language.answer import Asserted
 from simia_gym.language.conversation import Act
 from simia_gym.language.cue import Cue
 from simia_gym.language.details import Detail, asked
-from simia_gym.language.promise import Time, times_in
+from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
+from simia_gym.language.times import Time, times_in
 from simia_gym.language.visible import visible
+from simia_gym.language.vocabulary import DEEDS
 from simia_gym.language.wanted import contains_plainly, forms, wanted
 
 __all__ = [

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from simia_gym.language.clause import NEAR
+from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.text import Sentence
 
 _CLAUSE = re.compile(r"; |,? (?:but|while|whereas|although|because)\b|, (?:and|so|of which|of those|which|yet)\b")
@@ -22,11 +24,6 @@ _UNSURE = re.compile(
 _RIVAL = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
 _DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
 _OPEN_END = re.compile(r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)")
-_NEAR = 240
-NUMBER_WORDS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
 _NAMES = {name: str(number) for number, name in enumerate(NUMBER_WORDS)}
 
 
@@ -70,7 +67,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
             clause = text[start:end]
             named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
             for first, last in _places(clause, kind):
-                before, at = text[max(0, start + first - _NEAR) : start + first], start + last
+                before, at = text[max(0, start + first - NEAR) : start + first], start + last
                 rival = _RIVAL.search(before) is not None
                 doubt = rival or _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
                 denied = _NOT_SAID.search(before, max(0, len(before) - first)) or _DENIED.match(text, at)

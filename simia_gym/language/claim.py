@@ -12,20 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simia_gym.language.text import Sentence, normal
-
-DEEDS = (
-    "cancelled", "canceled", "refunded", "returned", "exchanged", "swapped", "replaced", "changed", "modified",
-    "updated", "switched", "upgraded", "downgraded", "added", "removed", "applied", "reverted", "credited", "booked",
-)  # fmt: skip
-"""Participles of actions that agents perform for users; callers can add more."""
+from simia_gym.language.clause import ADVERBS, NEAR, clause_before, uncertain
+from simia_gym.language.text import Sentence
+from simia_gym.language.vocabulary import DEEDS, GOODS
 
 _ALWAYS = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
     r"|put (?:it |that |this )?through|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
     r"|d(?:one|id) (?:it|that|so)|overr(?:idden|ode)|waived"
 )
-_SOON = r"(?:\w+ly |now |just |also |already |still |indeed |after all |have |then |simply |in fact )*"
 _DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)?"
     r" (?:done|sorted|arranged)\b"
@@ -39,8 +34,8 @@ _OTHERS = (
     r"(?:one|body) else) (?:\w+ ){0,3}(?:got|received|were given|was given)\b"
 )
 _MATTER = (
-    r"(?:refund|voucher|certificate|credit(?! card)|money|discount|compensation|replacement|exchange|return"
-    r"|cancell?ation|exception|modification|change|update|upgrade|swap|booking|request)s?"
+    rf"(?:{GOODS}|(?:replacement|exchange|return|cancell?ation|exception|modification|change|update|upgrade|swap|booking"
+    r"|request)s?)"
 )
 _HANDLED = (
     r"(?:processed|submitted|handled|placed|requested|executed|performed|confirmed|completed|approved) "
@@ -66,20 +61,20 @@ _HINT = re.compile(
     r"|made|success|progress|effect"
     r"|history|off your|behind you|past|got|received|given"
 )
-_DENIED = re.compile(
-    r"\b(?:not|never|no|nothing|none|neither|nor|cannot|unable|if|once|when|whenever|until|unless|after|before|whether"
-    r"|only|would|could|should|may(?! \d)|might|must|how|without|instead of|rather than|as if|be sure|subject to)\b"
-    r"|n't\b"
+_DENIED = uncertain(
+    "no|nothing|none|neither|nor|cannot|unable|once|when|whenever|until|after|before|only|should|must|how|instead of"
+    "|rather than|be sure|subject to"
 )
 _OPEN = re.compile(
     r"\b(?:be|get|getting|having|to|will|shall|likes?|wants?|wanted|needs?|needed|(?<!is )(?<!are )being)"
     r" (?:\w+ly |(?:it|them|that|this) |\w+ (?:and|or|to) |[\"'])*$|\bonly\b[^,;:]*$"
 )
 """What stands before a participle that says what may or will be done."""
-_BY_THEM = re.compile(rf"\b(?:you|who|which|carriers?|(?:air)?lines?|customers?|people)(?:'ve| have| has)? {_SOON}$")
+_BY_THEM = re.compile(
+    rf"\b(?:you|who|which|carriers?|(?:air)?lines?|customers?|people)(?:'ve| have| has)? {ADVERBS}(?:have )?$"
+)
 _TAG = re.compile(r",\s*\w+(?:n't)?(?:\s+\w+(?:n't)?){0,2}\s*\?\W*$")
 _RELATIVE = re.compile(r"\b(?:orders?|items?|products?|anything|whatever|those|things) (?:that|which)(?: \w+)?\s*$")
-_CLAUSE = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NEVER_MIND = re.compile(r"\bnever ?mind\b|\bno (?:problem|worries)\b|\bnot to worry\b|\bdon't worry\b")
 _EARLIER = re.compile(r"\b(?:already|once|previously|before|earlier|status|cannot|can't|again)\b")
 _FIRST_PERSON = ("i ", "i'", "we ", "we'")
@@ -132,8 +127,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     asks = sentence.question and not _TAG.search(plain)
     past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
     for found in _pattern(deeds).finditer(plain):
-        before = plain[max(0, found.start() - 160) : found.start()]
-        clause = _CLAUSE.split(before)[-1]
+        before, clause = plain[max(0, found.start() - NEAR) : found.start()], clause_before(plain, found.start())
         own = found[0].startswith(_FIRST_PERSON)
         if (asks and not own) or _OPEN.search(before) or (found["they"] and _BY_THEM.search(clause)):
             continue
@@ -154,11 +148,6 @@ def denies_all(sentence: Sentence) -> bool:
     return "thing" in plain and _NOTHING.search(plain) is not None and _REST.search(plain) is None
 
 
-def all_deeds(more: tuple[str, ...]) -> tuple[str, ...]:
-    """The participles in `DEEDS`, and further ones."""
-    return tuple(dict.fromkeys((*DEEDS, *map(normal, more))))
-
-
 @lru_cache(maxsize=512)
 def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
     """The pattern of claims of some deeds, and of general ones; short, because a sentence has few deeds."""
@@ -166,13 +155,13 @@ def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
     past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY) or "(?!)"
     verbs = "|".join(map(re.escape, deeds)) or "(?!)"
     active = (
-        rf"\b(?:i|we)(?:'ve|'m|'d)? {_SOON}(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
+        rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
         rf"|\b(?P<they>{verbs}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verbs})\b{_CLOSES}"
     )
     passive = (
-        rf"\b(?:has|have) {_SOON}been {_SOON}({verbs})\b"
-        rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {_SOON}({past})\b"
-        rf"|(?:\bit's|(?:\b(?:it|that|this|orders?|items?)|\#w\d+)(?: is| are)) {_SOON}({present})\b"
+        rf"\b(?:has|have) {ADVERBS}been {ADVERBS}({verbs})\b"
+        rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {ADVERBS}({past})\b"
+        rf"|(?:\bit's|(?:\b(?:it|that|this|orders?|items?)|\#w\d+)(?: is| are)) {ADVERBS}({present})\b"
     )
     opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
     bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"

@@ -13,16 +13,19 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from simia_gym.language.answer import Asserted, asserted
-from simia_gym.language.claim import DEEDS, Claim, claims_in, denies_all
+from simia_gym.language.claim import Claim, claims_in, denies_all
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
-from simia_gym.language.promise import TIME_WORDS, Promise, Time, amounts_in, charges_in, deadlines_in, promises_in
+from simia_gym.language.numbers import amounts_in, numbers_in
+from simia_gym.language.promise import Promise, charges_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
+from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
 from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
+from simia_gym.language.vocabulary import DEEDS
 
 _LONG = 10_000
 _STRUCK = re.compile(
@@ -31,18 +34,6 @@ _STRUCK = re.compile(
     re.DOTALL,
 )
 """What is crossed out, or shown to nobody, and so proposes nothing; of bounded length, so that the cost is linear."""
-# One pass over a text: first texts that contain digits but are not numbers, then numbers (as groups).
-_NUMBER = re.compile(
-    r"""
-      \b https?://\S+ | (?<!\S)[^\s@]+@\S+   # addresses
-    | \#\w[\w-]*                             # ids such as #W1002
-    | \b[a-z_]\w*(?:-\w+)+                   # words with a hyphen, such as item-42
-    | \b\d+(?:(?:-\d+){2,}|(?:/\d+){2,}|(?:\.\d+){2,})   # dates, telephone numbers, versions
-    | \b\w*\d(?::\d+)+                       # times
-    | (?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?
-    """,
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True)
@@ -70,12 +61,12 @@ class Reading:
     @cached_property
     def numbers(self) -> frozenset[tuple[Decimal, bool]]:
         """The numbers in it, each as (value, whether it is a percentage); ids and dates do not count."""
-        return _numbers(self.words)
+        return numbers_in(self.words)
 
     @cached_property
     def amounts(self) -> tuple[Decimal, ...]:
         """The amounts of money in it."""
-        return tuple(amount for sentence in self.sentences for amount in amounts_in(sentence))
+        return tuple(amount for sentence in self.sentences for amount in amounts_in(sentence.plain))
 
     @cached_property
     def foreign(self) -> frozenset[Sentence]:
@@ -199,18 +190,6 @@ class Reading:
 def read(text: str) -> Reading:
     """Read a message of an agent or a user, which may be wrapped in JSON or markup; the latest texts are cached."""
     return _remembered(text) if len(text) <= _LONG else _read(text)
-
-
-def _numbers(text: str) -> frozenset[tuple[Decimal, bool]]:
-    """The numbers in a normalised text, as pairs (value, whether it is a percentage); ids and dates do not count."""
-    found = set()
-    # Most words contain no digit; dropping them first makes this several times faster.
-    words = [word for word in text.split() if not word.isalpha() or word.startswith("percent")]
-    for lead, inner, digits, percent in _NUMBER.findall(" ".join(words)):
-        if digits:
-            value = Decimal(digits)
-            found.add((-value if "-" in (lead, inner) else value, bool(percent)))
-    return frozenset(found)
 
 
 def _read(text: str) -> Reading:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from simia_gym.language.clause import NEAR
 from simia_gym.language.text import Sentence
 
 _MAYBE = re.compile(
@@ -149,9 +150,6 @@ _NOTICE_AFTER = re.compile(
     r"|\bafterwards?\b|\bfrom then on\b"
 )
 
-_NEAR = 240
-"""Characters around a cue in which its exceptions are searched; keeps the cost linear in the text's length."""
-
 
 def refuses(sentence: Sentence) -> bool:
     """Whether one sentence says that something cannot or will not be done."""
@@ -168,7 +166,7 @@ def withdraws(sentence: Sentence) -> bool:
 
 def _finds(cues: re.Pattern[str], sentence: str) -> bool:
     for cue in cues.finditer(sentence):
-        before, after = sentence[max(0, cue.start() - _NEAR) : cue.start()], sentence[cue.end() : cue.end() + _NEAR]
+        before, after = sentence[max(0, cue.start() - NEAR) : cue.start()], sentence[cue.end() : cue.end() + NEAR]
         if _CONDITION.search(before) or _UNDONE.search(before):
             continue
         if _NOTICE_BEFORE.search(before) or _NOTICE_AFTER.search(after):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from simia_gym.language.clause import NEAR
 from simia_gym.language.denial import denies
 from simia_gym.language.text import Sentence
 
@@ -29,7 +30,6 @@ _NOW = re.compile(r"^(?:\w+ ){0,2}(?:current|old|previous|existing)\b[^:]*:")
 _CHARGED = re.compile(r"\b(?:charged?|charging)\b")
 _SETTLED = re.compile(r"\byou(?:'ve| have)? (?:chose|chosen|picked|selected|asked for)\b")
 """A sentence that says this after it has named a choice says how the choice was made."""
-_NEAR = 240
 
 
 def contested(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
             start = 0 if found is None else found.start()
             commas, at = commas + clause.count(",", at, start), start
             place = "" if found is None else "to" if found[1] or found[3] else found[2]
-            if found is not None and place and not denies(clause[max(0, start - _NEAR) : start]):
+            if found is not None and place and not denies(clause[max(0, start - NEAR) : start]):
                 words = clause[found.end() : then and then.start()]
                 together[place, commas] = f"{together.get((place, commas), '')} {words}"
         yield from ((charge + place, words) for (place, _), words in together.items())

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from simia_gym.language.answer import NUMBER_WORDS
+from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.reading import Reading
 from simia_gym.language.text import normal, spaced
 
