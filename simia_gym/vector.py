@@ -143,7 +143,11 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     async def _gather(self, work: Sequence[Any]) -> list[Any]:
         """Await everything concurrently, or in order where nothing does I/O, so that no event loop is needed."""
         if self.inline:
-            return [await item for item in work]
+            try:
+                return [await item for item in work]
+            finally:
+                for item in work:  # those behind one that failed
+                    item.close()
         return list(await asyncio.gather(*work))
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:

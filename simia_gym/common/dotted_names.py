@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from simia_gym.common.files import check_regular
 from simia_gym.errors import DomainError, InputError, SimiaError
 
 _FORM = "Write package.module:Name, or file.py:Name for a file in the folder."
@@ -85,6 +86,7 @@ def _module_by_name(source: str, spec: str, where: str) -> ModuleType:
 
 def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
     try:
+        check_regular(path)
         code = path.read_bytes()
     except OSError as error:
         reason = "there is no file" if isinstance(error, FileNotFoundError) else f"cannot read ({error.strerror})"

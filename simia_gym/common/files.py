@@ -198,6 +198,7 @@ class Lines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
 
     def where(self, parts: Sequence[str | int]) -> str:
         """The place of a part of the document as ``file:line: a.b[0]``; `parts` as in `line`."""
@@ -212,7 +213,7 @@ class Lines:
         node, line = self._root, 1
         for part in parts:
             if isinstance(node, yaml.MappingNode):
-                found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+                found = self._entries(node).get(str(part))
             elif isinstance(node, yaml.SequenceNode) and str(part).isdecimal() and int(part) < len(node.value):
                 found = (node.value[int(part)],) * 2
             else:
@@ -221,6 +222,12 @@ class Lines:
                 break
             line, node = found[0].start_mark.line + 1, found[1]
         return str(self.path) if self._root is None else f"{self.path}:{line}"
+
+    def _entries(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """The key and the value of each entry by the key's text; the first counts."""
+        if id(node) not in self._known:
+            self._known[id(node)] = {str(key.value): (key, value) for key, value in reversed(node.value)}
+        return self._known[id(node)]
 
     @cached_property
     def _root(self) -> yaml.Node | None:

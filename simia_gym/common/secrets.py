@@ -9,9 +9,9 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
 _URL_NAME = re.compile(r"(?:URL|PROXY)$", re.IGNORECASE)
@@ -61,13 +61,21 @@ def hide_in_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
 def forms(secret: str) -> tuple[str, ...]:
     """What a secret may look like; longest first."""
     data = secret.encode("utf-8", "replace")
-    found = {secret, quote(data), quote(data, safe="")}
+    found = {secret, quote(data), quote(data, safe=""), quote_plus(data)}
     found |= {re.sub("%..", lambda code: code.group().lower(), form) for form in found}
-    found |= {encode(data).decode().rstrip("=") for encode in (b64encode, urlsafe_b64encode)}
+    for encode in (b64encode, urlsafe_b64encode):
+        found.add(encode(data).decode().rstrip("="))
+        found |= {_within(encode, data, before) for before in range(3)}
     for _ in range(2):  # JSON may stand in JSON
         found |= {json.dumps(form)[1:-1] for form in found}
         found |= {form.replace("/", "\\/") for form in found if "\\/" not in form}
     return tuple(sorted(found, key=len, reverse=True))
+
+
+def _within(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
+    """The characters in base64 that some bytes alone decide, whatever stands around them, as in ``user:secret``."""
+    text = encode(bytes(before) + data).decode()
+    return text[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
 
 
 @lru_cache(maxsize=1024)

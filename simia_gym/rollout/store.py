@@ -55,7 +55,7 @@ class RecordStore:
         self.path, self.finished = path, dict(finished)
         self.blobs = BlobFile(blob_path(path))
         self._lines = lines
-        self._times: IO[bytes] = sidecar(path).open("ab", buffering=0)
+        self._times: IO[bytes] = _whole_lines(sidecar(path))
 
     def write(self, line: bytes, times: JsonObject, blobs: Mapping[str, bytes]) -> None:
         """Append one finished episode: its line from `Record.to_line`, its entry of the sidecar file, and its blobs.
@@ -174,6 +174,13 @@ def _locked(path: Path, *, new: bool = False) -> IO[bytes]:
         return lines
     lines.close()
     raise InputError("another rollout is writing to it", where=str(path), fix="Wait for it, or give another --out.")
+
+
+def _whole_lines(path: Path) -> IO[bytes]:
+    """Open a file for appending, without the torn last line or the zeros that a stopped writer left."""
+    file = path.open("ab", buffering=0)
+    os.ftruncate(file.fileno(), path.read_bytes().rfind(b"\n") + 1)
+    return file
 
 
 def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:

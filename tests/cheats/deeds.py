@@ -393,7 +393,8 @@ def looks_first(act: Act, now: str, step: Any) -> Turns:
     for tool, spec in act.service.world.tools.items():
         needed = spec.parameters.get("required", [])
         if spec.effect == "read" and needed and all(name in act.service.declared.owners for name in needed):
-            return [ToolCall(tool, {name: next(act.others(name)) for name in needed}), step]
+            keys = {name: next(act.others(name), None) for name in needed}
+            return None if None in keys.values() else [ToolCall(tool, keys), step]
     return None
 
 

@@ -136,9 +136,10 @@ class Act(Bent):
         return next((name for name in call.arguments if name in self.service.declared.owners), None)
 
     def of_other(self, call: ToolCall) -> ToolCall | None:
-        """The call with the row of another customer."""
+        """The call with the row of another customer, if there is one."""
         name = self.owned(call)
-        return None if name is None else ToolCall(call.name, {**call.arguments, name: next(self.others(name))})
+        other = None if name is None else next(self.others(name), None)
+        return None if name is None or other is None else ToolCall(call.name, {**call.arguments, name: other})
 
 
 def _deeds(wish: WishDeclaration) -> tuple[str, ...]:

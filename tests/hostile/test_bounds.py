@@ -17,7 +17,7 @@ import pytest
 
 from simia_gym.actions import Grammar, ToolsGrammar
 from simia_gym.actions.strict_json import JsonProblem, decode_all
-from simia_gym.common.files import read_yaml
+from simia_gym.common.files import Lines, read_yaml
 from simia_gym.envs.webshop.grammar import WebshopGrammar
 from simia_gym.errors import ActionError, DomainError
 from simia_gym.language import read
@@ -26,6 +26,7 @@ from simia_gym.llm.transport.failures import KEPT, Failure, of_status
 from simia_gym.llm.types import ReplySchema
 
 from ..cli.conftest import Simia, desk, simia
+from ..work import calls_in
 
 __all__ = ["desk", "simia"]
 
@@ -109,6 +110,18 @@ def test_yaml_that_means_no_good(text: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(DomainError, match=says):
         read_yaml(tmp_path / "x.yaml")
+
+
+def test_the_places_of_many_mistakes_are_found_in_linear_time(tmp_path: Path) -> None:
+    def work(keys: int) -> int:
+        path = tmp_path / f"{keys}.yaml"
+        path.write_text("".join(f"k{number}: 1\n" for number in range(keys)))
+        lines = Lines(path)
+        calls, found = calls_in(lambda: [lines.line([f"k{number}"]) for number in range(keys)])
+        assert found == [f"{path}:{number}" for number in range(1, keys + 1)]
+        return calls
+
+    assert work(2000) < 3 * work(1000)
 
 
 def test_aliases_of_people_are_read(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def as_device(path: Path) -> None:
     "line",
     [
         *(f"check x/{name}" for name in ("domain.yaml", "policy.md", "tools.json", "rubric.yaml", "tasks/train.jsonl")),
+        "check x/world.py",
         *("show x/r.jsonl", "replay x/r.jsonl", "evaluate x/r.jsonl", "evaluate desk --report x/report.json"),
         *(
             "rollout desk --out x/r.jsonl",
@@ -184,6 +185,15 @@ def test_resume_says_what_it_has_proven(record: Path, desk: str, simia: Simia) -
 
 ESCAPE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202eevil\u2066"
 UNSEEN = {"\x1b", "\x07", "\x9b", "\u202e", "\u2066"}
+
+
+@pytest.mark.parametrize("tail", [b'{"key":"a', bytes(4096)])
+def test_resume_cuts_the_torn_line_of_the_times(tail: bytes, record: Path, desk: str, simia: Simia) -> None:
+    times = record.with_name("r.times.jsonl")
+    with times.open("ab") as file:
+        file.write(tail)
+    simia("rollout", desk, "--episodes", 4, "--out", record, "--resume")
+    assert len([json.loads(line) for line in times.read_text().splitlines()]) == 4
 
 
 def test_terminal_escapes_of_a_file_are_shown(record: Path, desk: str, simia: Simia) -> None:

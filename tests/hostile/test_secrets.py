@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from simia_gym.common.secrets import forms
+from simia_gym.common.secrets import forms, without_secrets
 from simia_gym.types import JsonObject
 
 from ..cli.conftest import Simia, desk, simia
@@ -114,6 +114,15 @@ def test_nothing_that_was_sent_is_written(
     assert {"r.jsonl", "c.jsonl"} <= written.keys()
     for name, text in {**written, "out": done.out, "err": done.err, "show": shown.out, "log": caplog.text}.items():
         assert not leaks(text, way), name
+
+
+@pytest.mark.parametrize("before", ["", ":", "me:", "user:", "Bearer "])
+def test_a_secret_within_what_is_encoded(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIMIA_API_KEY", KEY)
+    text = b64encode(f"{before}{KEY}{before}".encode()).decode()
+    left = without_secrets(text)
+    assert "[secret]" in left
+    assert len(text) - len(left.replace("[secret]", "")) >= len(KEY) * 8 // 6 - 1
 
 
 def test_a_command_to_continue_has_no_password(desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:

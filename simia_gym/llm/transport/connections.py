@@ -125,7 +125,9 @@ class Connection(asyncio.Protocol):
             self._head += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # an upgrade is that of status 101
+        except httptools.HttpParserUpgrade:  # status 101
+            self._fail(Failure("bad_reply", "the answer changes to another protocol", again=True))
+        except httptools.HttpParserError as error:
             self._fail(Failure("bad_reply", f"the answer cannot be read: {error}", again=True))
         if self._head > _MAX_HEAD and not self._in_body:
             self._fail(Failure("bad_reply", "the answer cannot be read: its headers have no end", again=True))
