@@ -13,6 +13,30 @@ ADVERBS = (
 """Words that may stand inside a verb, such as "now" in "I have now cancelled it"."""
 _ASIDE = re.compile(r"\([^()]*\)")
 _END = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
+_NOT = re.compile(r"(?:\bnot|n't|\bcannot|\bnever)\b")
+_TURNED = re.compile(r"(?:will|shall|would|do|can|could|am|are|have|may|that) (?:i|we)\b")
+_INVERTED = re.compile(
+    r"\b(?:(?:at|by|for|in|on|under|with) )?(?:neither|nor|never|not?|hardly|rarely|seldom|nowhere)\b"
+    r"(?! only| doubt| sooner)[a-z' ]{0,40}? (will|shall|would|do|can|could|am|are|have|may) (i|we)\b"
+    r"|\b(?:(?:it|that|this)(?:(?:'s| is| would be)(?: \w+){0,3}? (?!(?:true|right|correct|clear|certain|sure|important"
+    r"|good|fine|agreed|so)\b)\w+|(?:'s not| is not| isn't)(?: \w+){1,4})|(?:i|we) (?:doubt|deny)"
+    r"|(?:nobody|no one) \w+) that (i|we)(?:'ll| (will|shall|would|can|am|are|have))\b"
+)
+"""A sentence turned round by what negates it, and "it is false that I will" with any word that does not affirm."""
+
+
+def upright(plain: str) -> str:
+    """A normalised sentence with plain negations: "never will I do it" becomes "I will not do it"."""
+    if not (" i " in plain or " we " in plain or "i'll" in plain or "we'll" in plain):
+        return plain
+    if plain.endswith("?") or not _TURNED.search(plain):
+        return plain
+    return _INVERTED.sub(lambda found: f"{found[2] or found[3]} {found[1] or found[4] or 'will'} not", plain)
+
+
+def denies(text: str) -> bool:
+    """Whether a normalised text denies something."""
+    return ("n't" in text or "not" in text or "never" in text) and _NOT.search(text) is not None
 
 
 def uncertain(words: str) -> re.Pattern[str]:

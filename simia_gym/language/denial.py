@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from simia_gym.language.clause import denies
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 
-_NOT = re.compile(r"(?:\bnot|n't|\bcannot|\bnever)\b")
 _UNDONE = re.compile(
     r"(?:(?:i|we)(?:'\w+)?(?: (?:will|would|shall|do|am|are|have|want|intend|rather|decided|going|\w+ly))*"
     r" (?:not|never|hardly|under no|no (?:plans?|intention)|\w+n't)(?! (?:see|have|find|know|remember|locate))"
@@ -41,11 +41,6 @@ _FORM = re.compile(
 """Words that only say whether something is done, and by whom."""
 _LEAD, _LONGEST = 4, 60
 """Words that may stand before what is denied, and words of a sentence that are read; the cost stays linear."""
-
-
-def denies(text: str) -> bool:
-    """Whether a normalised text denies something."""
-    return ("n't" in text or "not" in text or "never" in text) and _NOT.search(text) is not None
 
 
 def doubtful(text: str) -> bool:

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
+from simia_gym.language.alternatives import alternatives
 from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import Claim, claims_in, denies_all
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
+from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
 from simia_gym.language.promise import Promise, charges_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
-from simia_gym.language.rivals import contested
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
-from simia_gym.language.tongue import foreign
 from simia_gym.language.visible import visible
 from simia_gym.language.vocabulary import DEEDS
 
@@ -171,7 +171,8 @@ class Reading:
     def places(self) -> tuple[tuple[Reading, ...], ...]:
         """The texts in each place of the message in which several stand."""
         return tuple(
-            tuple(Reading(text, (Sentence(text, text),)) for text in several) for several in contested(self.sentences)
+            tuple(Reading(text, (Sentence(text, text),)) for text in several)
+            for several in alternatives(self.sentences)
         )
 
     def leaves_open(self, named: Callable[[Reading], tuple[bool, bool]]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from simia_gym.language.clause import upright
 from simia_gym.language.visible import unaccented, visible
 
 _SPOKEN_KEYS = frozenset({"message", "content", "text", "response", "reply", "say", "answer"})
@@ -28,16 +29,6 @@ _FENCE_OR_RULE = re.compile(r"```[a-zA-Z]{,12}|[-=_|:\s]{3,}")
 _MARK = re.compile(r"(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
 _BULLET = re.compile(r"(?:[-+*•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')*_`”’]*\s+(?=\S)")
-
-_TURNED = re.compile(r"(?:will|shall|would|do|can|could|am|are|have|may|that) (?:i|we)\b")
-_INVERTED = re.compile(
-    r"\b(?:(?:at|by|for|in|on|under|with) )?(?:neither|nor|never|not?|hardly|rarely|seldom|nowhere)\b"
-    r"(?! only| doubt| sooner)[a-z' ]{0,40}? (will|shall|would|do|can|could|am|are|have|may) (i|we)\b"
-    r"|\b(?:(?:it|that|this)(?:(?:'s| is| would be)(?: \w+){0,3}? (?!(?:true|right|correct|clear|certain|sure|important"
-    r"|good|fine|agreed|so)\b)\w+|(?:'s not| is not| isn't)(?: \w+){1,4})|(?:i|we) (?:doubt|deny)"
-    r"|(?:nobody|no one) \w+) that (i|we)(?:'ll| (will|shall|would|can|am|are|have))\b"
-)
-"""A sentence turned round by what negates it, and "it is false that I will" with any word that does not affirm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +86,12 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         gap = False
         plain = ""
         for said in _SENTENCE.split(line[start:]):
-            plain = _upright(normal(said))
+            plain = upright(normal(said))
             if plain:
                 found.append(Sentence(said, plain, head, plain.rstrip("\"') ").endswith("?")))
         if plain.endswith(":"):
             head = plain
     return tuple(found)
-
-
-def _upright(plain: str) -> str:
-    """A normalised sentence with plain negations: "never will I do it" becomes "I will not do it"."""
-    if not (" i " in plain or " we " in plain or "i'll" in plain or "we'll" in plain):
-        return plain
-    if plain.endswith("?") or not _TURNED.search(plain):
-        return plain
-    return _INVERTED.sub(lambda found: f"{found[2] or found[3]} {found[1] or found[4] or 'will'} not", plain)
 
 
 def _unwrap(text: str) -> str:

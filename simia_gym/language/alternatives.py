@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from simia_gym.language.clause import NEAR
-from simia_gym.language.denial import denies
+from simia_gym.language.clause import NEAR, denies
 from simia_gym.language.text import Sentence
 
 _OR = re.compile(r"\bor\b")
@@ -32,7 +31,7 @@ _SETTLED = re.compile(r"\byou(?:'ve| have)? (?:chose|chosen|picked|selected|aske
 """A sentence that says this after it has named a choice says how the choice was made."""
 
 
-def contested(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
+def alternatives(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
     """The texts in each place in which several stand."""
     found: dict[str, list[str]] = {}
     whole: dict[str, list[list[str]]] = {}
