@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import chain
 from typing import Any
 
 from simia_gym.common.json_encoding import decode
@@ -21,8 +20,8 @@ _NUMERIC = (int, float)
 _NESTED = (dict, list)
 _MOST = 8
 """Longer lists are added up as a whole, so that the cost is bounded."""
-_ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)[\w-]*\d[\w-]*|[A-Z]{5,}")
-"""What names a row: a word with a digit that is no date, or one in capitals."""
+_ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)(?=[\w-]{3})[\w-]*\d[\w-]*|[A-Z]{5,}")
+"""What names a row: a word of three letters with a digit that is no date, or one in capitals."""
 
 
 def numbers_in(texts: Iterable[str]) -> set[Decimal]:
@@ -60,18 +59,27 @@ def unshown(
     own = {str(write.arguments[name]).lstrip("#") for write in writes for name in objects & write.arguments.keys()}
     named = own.union(text for text in (*given, *_ID.findall(told)) if _ID.fullmatch(text))
     named.update([f"#{text}" for text in named])
-    answers = [finished.events[one.event]["observation"] for one in finished.calls if one.event <= writes[-1].event]
-    found = [one for answer in answers for one in _rows(_decoded(answer), "", named, objects)]
-    together = {names: row for key, row in found if (names := given.intersection((key, *_strings(row))))}
-    changes = [change for write in writes for change in finished.events[write.event].get("ops") or ()]
-    changed = [{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes]
-    rows = [*(dict(one.arguments) for one in writes), *changed, *(row for _, row in found)]
     words = given.union(message.words.split())
-    columns = (column for row in rows for column in _columns(row, "", words))
-    heard = [turn.text for turn in finished.user_turns if turn.event <= yes.event]
-    heard += [answer for answer in answers if not answer.startswith(("{", "["))]
-    known.update(amount for text in heard for amount in read(text).amounts)
-    shown = _Shown(chain(_listed([*together.values()]), columns), known, rows)
+    known.update(
+        amount for turn in finished.user_turns if turn.event <= yes.event for amount in read(turn.text).amounts
+    )
+    shown = _Shown(known, words)
+    shown.add([dict(one.arguments) for one in writes])
+    changes = [change for one in done for change in one.get("ops") or ()]
+    shown.add([{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes])
+    together: dict[frozenset[str], Mapping[str, Any]] = {}
+    for call in reversed([one for one in finished.calls if one.event <= writes[-1].event]):
+        answer = _decoded(finished.events[call.event]["observation"])
+        found = list(_rows(answer, "", named, objects))
+        for key, row in found:
+            together.setdefault(given.intersection((key, *_strings(row))), row)
+        shown.add([row for _, row in found])
+        if isinstance(answer, str):
+            shown.sums.update(read(answer).amounts)
+        amounts = [amount for amount in amounts if amount not in shown]
+        if not amounts:
+            return None
+    shown.add_columns(_listed([row for names, row in together.items() if names]))
     wrong = next((amount for amount in amounts if amount not in shown), None)
     return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
 
@@ -80,27 +88,42 @@ class _Shown:
     """The amounts that some numbers show.
 
     Args:
-        columns: The numbers of each field, those of one list together.
-        sums: Amounts that are shown beside them.
-        rows: The rows with the numbers; a list in one of them may say how many the numbers are for.
+        sums: Amounts that are shown whatever the numbers are.
+        words: The words of the proposal, which name some of the numbers.
     """
 
-    def __init__(
-        self, columns: Iterable[tuple[str, Sequence[Decimal]]], sums: set[Decimal], rows: Sequence[Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, sums: set[Decimal], words: Set[str]) -> None:
+        self.sums = sums
+        self._words = words
         self._fields = defaultdict[str, set[Decimal]](set)
-        self._sums = sums
+        self._counts = {1}
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add the numbers in some rows; a list in one of them may say how many the numbers are for."""
+        self._counts.update(len(item) for row in rows for item in row.values() if isinstance(item, list) and item)
+        for row in rows:
+            self.add_columns(_columns(row, "", self._words))
+
+    def add_columns(self, columns: Iterable[tuple[str, Sequence[Decimal]]]) -> None:
+        """Add the numbers of some fields, those of one list together."""
         for field, numbers in columns:
-            self._sums |= _sums(numbers)
+            self.sums |= _sums(numbers)
             self._fields[field].update(numbers)
-        self._counts = {1, *(len(item) for row in rows for item in row.values() if isinstance(item, list) and item)}
 
     def __contains__(self, amount: Decimal) -> bool:
         return (
-            any(amount * count in self._sums for count in self._counts)
+            any(amount * count in self.sums for count in self._counts)
             or any(amount + one in numbers for numbers in self._fields.values() for one in numbers)
-            or (amount == amount.to_integral_value() and any(abs(amount - one) < 1 for one in self._sums))
+            or (amount == amount.to_integral_value() and any(abs(amount - one) < 1 for one in self.sums))
         )
+
+
+def _decoded(answer: str) -> Any:
+    """An answer of a tool, as a text if it is no JSON."""
+    try:
+        return decode(answer)
+    except (ValueError, RecursionError):
+        return answer
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -110,14 +133,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
-
-
-def _decoded(answer: str) -> Any:
-    """An answer of a tool; None if it is no JSON."""
-    try:
-        return decode(answer)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _strings(row: Mapping[str, Any]) -> list[str]:

@@ -237,8 +237,8 @@ def _during(finished: FinishedEpisode, told: AgentTurn, request: str) -> bool:
 
 def request_before(finished: FinishedEpisode, event: int) -> str | None:
     """What a scripted user's present request was when an event happened; none for other users."""
-    before = [turn.event for turn in finished.user_turns if turn.event < event]
-    meta = finished.events[before[-1]].get("meta") if before else None
+    before = next((turn.event for turn in reversed(finished.user_turns) if turn.event < event), None)
+    meta = None if before is None else finished.events[before].get("meta")
     return (meta or {}).get("request")
 
 
