@@ -120,7 +120,7 @@ class Reading:
         Args:
             deeds: Participles such as ``cancelled``; if given, only they and general claims ("all done") count.
         """
-        unknown = tuple(deed for deed in deeds if deed not in DEEDS and deed in self.words)
+        unknown = tuple(sorted(deed for deed in {*deeds}.difference(DEEDS) if deed in self.words))
         found = (claims_in(said.sentence, unknown) if unknown else said.claims for said in self.said)
         return [claim for claims in found for claim in claims if not deeds or claim.deed in ("", *deeds)]
 

@@ -358,7 +358,8 @@ class _Turn:
         reading = self.heard.reading.standing
         if not _names(item, reading):
             return False
-        return not (self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)))
+        other = reading.places and self._others(item, reading)
+        return not (other and reading.leaves_open(lambda text: self._sides(item, text)))
 
     def _others(self, item: Expect, reading: Reading) -> list[str]:
         """The words in a text for other values of a detail's kind."""
