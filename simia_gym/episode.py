@@ -257,8 +257,10 @@ class Episode:
                 self.state = answer.state
             elif answer.ops or answer.reveals:
                 try:
-                    self.initial = self.initial.apply(answer.reveals)
-                    self.state = self.state.apply(answer.reveals).apply(answer.ops or ())
+                    if answer.reveals:
+                        self.initial = self.initial.apply(answer.reveals)
+                        self.state = self.state.apply(answer.reveals)
+                    self.state = self.state.apply(answer.ops or ())
                 except PatchError as error:
                     role = "user" if answer.speaker == "user" else "simulator"
                     raise Fault("bad_patch", str(error), role=role) from error
