@@ -1,9 +1,8 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
 from simia_gym.language.answer import Asserted
-from simia_gym.language.conversation import Act
+from simia_gym.language.conversation import Act, Detail, asked
 from simia_gym.language.cue import Cue
-from simia_gym.language.details import Detail, asked
 from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence

@@ -11,19 +11,21 @@ from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.text import Sentence
 
 _CLAUSE = re.compile(r"; |,? (?:but|while|whereas|although|because)\b|, (?:and|so|of which|of those|which|yet)\b")
-_NOT_SAID = re.compile(
+_DENIED_BEFORE = re.compile(
     r"\b(?:can(?! (?:see|confirm|tell)\b)|could|may(?! \d)|might|will|would|should|if|whether|once|when|whenever"
     r"|until|unless|not|never|neither|nor|cannot|without|instead of|rather than|than|over|under|above|below|\w+n't)"
     r"(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
 )
-_UNSURE = re.compile(
+_UNSURE_BEFORE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"
     r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
     r"|i (?:think|believe|suppose|assume))\b|\b(?:about|around|nearly|almost|at least|at most) $"
 )
-_RIVAL = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
-_DENIED = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
-_OPEN_END = re.compile(r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)")
+_UNLESS = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
+_DENIED_AFTER = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
+_UNSURE_AFTER = re.compile(
+    r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)"
+)
 _NAMES = {name: str(number) for number, name in enumerate(NUMBER_WORDS)}
 
 
@@ -68,9 +70,9 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
             named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
             for first, last in _places(clause, kind):
                 before, at = text[max(0, start + first - NEAR) : start + first], start + last
-                rival = _RIVAL.search(before) is not None
-                doubt = rival or _UNSURE.search(before) is not None or _OPEN_END.match(text, at) is not None
-                denied = _NOT_SAID.search(before, max(0, len(before) - first)) or _DENIED.match(text, at)
+                rival = _UNLESS.search(before) is not None
+                doubt = rival or _UNSURE_BEFORE.search(before) is not None or _UNSURE_AFTER.match(text, at) is not None
+                denied = _DENIED_BEFORE.search(before, max(0, len(before) - first)) or _DENIED_AFTER.match(text, at)
                 if doubt or not denied:
                     found[named or rival].setdefault(_value(clause[first:last]), clause[first:last])
                     unsure[named or rival] |= doubt

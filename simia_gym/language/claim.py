@@ -16,20 +16,19 @@ from simia_gym.language.clause import ADVERBS, NEAR, clause_before, uncertain
 from simia_gym.language.text import Sentence
 from simia_gym.language.vocabulary import DEEDS, GOODS
 
-_ALWAYS = (
+_OWN_DEED = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
     r"|put (?:it |that |this )?through|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
     r"|d(?:one|id) (?:it|that|so)|overr(?:idden|ode)|waived"
 )
-_DONE = (
-    r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)?"
-    r" (?:done|sorted|arranged)\b"
-    r"|^(?:all )?done\b|^(?:you(?:'re| are) )?all set\b(?! to)"
-    r"|\ball done\b|\bconsider it done\b|\btaken care of\b"
+"""What an agent says that it has done, whatever it was done to."""
+_ALL_DONE = (
+    r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)? (?:done|sorted|arranged)\b"
+    r"|^done\b|^(?:you(?:'re| are) )?all set\b(?! to)|\ball done\b|\bconsider it done\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
     r"(?:history|off your|behind you|(?:a thing )?of the past)\b"
 )
-_OTHERS = (
+_OTHERS_GOT = (
     r"\b(?:others|(?:other|another|some|many|most) (?:customers?|people|guests?|members?|users?)|people|(?:some|every)"
     r"(?:one|body) else) (?:\w+ ){0,3}(?:got|received|were given|was given)\b"
 )
@@ -37,35 +36,35 @@ _MATTER = (
     rf"(?:{GOODS}|(?:replacement|exchange|return|cancell?ation|exception|modification|change|update|upgrade|swap|booking"
     r"|request)s?)"
 )
-_HANDLED = (
-    r"(?:processed|submitted|handled|placed|requested|executed|performed|confirmed|completed|approved) "
-    rf"(?:the|your|this|that|a|an|all|both) (?:\w+ ){{0,2}}{_MATTER}\b"
+_STEP = "approved|confirmed|completed|processed|submitted"
+"""Participles of the steps by which a matter gets done."""
+_MATTER_HANDLED = (
+    rf"(?:{_STEP}|placed|handled|requested|executed|performed) (?:the|your|this|that|an?|all|both) "
+    rf"(?:\w+ ){{0,2}}{_MATTER}\b"
 )
-_CLOSES = (
+_END = (
     r"(?=\s*(?:[.,;!\"'\]✓✔✅-]|$|(?:now|already|anyway|automatically|for you|as we speak|today|just now|right|and|but"
     r"|so|as of|by (?:me|us|now)|in (?:the meantime|your account))\b))"
 )
 """What follows a word that ends what is said of a thing: "it is cancelled now", but not "a cancelled order"."""
-_NOUN = (
+_MATTER_DONE = (
     rf"\b{_MATTER}\b[^,.;]{{0,40}}?\b(?:(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|are now) "
-    r"(?:successfully )?(?:approved|confirmed|complete[d]?|processed|submitted|issued|initiated|set up|granted|applied"
-    r"|arranged|sent|added|credited|placed|done)\b|(?<!\bbe )(?:approved|confirmed|completed?|done|processed|submitted"
-    rf"|successful|on (?:its|the) way|in your account|yours|underway|in progress){_CLOSES}|went through|took effect)"
+    rf"(?:successfully )?(?:{_STEP}|complete|placed|issued|initiated|set up|granted|applied|arranged|sent|added"
+    rf"|credited|done)\b|(?<!\bbe )(?:{_STEP}|complete|done|successful|on (?:its|the) way|in your account|yours"
+    rf"|underway|in progress){_END}|went through|took effect)"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
-# A quick filter: a sentence without any of these words holds no claim.
 _HINT = re.compile(
-    r"(?:grant|credit|issu|initiat|arrang|appli|complet|confirm|approv|process|submitt|handl|plac|request|execut"
-    r"|perform|add)ed"
-    r"|done|did|sorted|ahead|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account"
-    r"|made|success|progress|effect"
-    r"|history|off your|behind you|past|got|received|given"
+    rf"{_STEP}|(?:grant|credit|issu|initiat|arrang|appli|plac|handl|request|execut|perform|add)ed|done|did|sorted|ahead"
+    r"|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made|success|progress"
+    r"|effect|history|off your|behind you|past|got|received|given"
 )
+"""A quick filter: a sentence without any of these words holds no claim but of the deeds that it names."""
 _DENIED = uncertain(
     "no|nothing|none|neither|nor|cannot|unable|once|when|whenever|until|after|before|only|should|must|how|instead of"
     "|rather than|be sure|subject to"
 )
-_OPEN = re.compile(
+_NOT_YET = re.compile(
     r"\b(?:be|get|getting|having|to|will|shall|likes?|wants?|wanted|needs?|needed|(?<!is )(?<!are )being)"
     r" (?:\w+ly |(?:it|them|that|this) |\w+ (?:and|or|to) |[\"'])*$|\bonly\b[^,;:]*$"
 )
@@ -83,13 +82,15 @@ _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
 """What any write does, of the words before a participle and the participle: "here is what was changed"."""
-_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
+_CONDITION_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
 _NOTHING = re.compile(
     rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"
     rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:at all )?(?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
 )
-_REST = re.compile(r"\b(?:else|further|more|other|yet|besides|beyond|apart|except|until|before|without|if|unless)\b")
+_NOTHING_ELSE = re.compile(
+    r"\b(?:else|further|more|other|yet|besides|beyond|apart|except|until|before|without|if|unless)\b"
+)
 # "It is refunded" may state a rule, "the order is cancelled" is a claim; "it was booked in May" states a known fact.
 _RULES = ("refunded", "returned", "applied", "added")
 _HISTORY = ("booked",)
@@ -129,13 +130,13 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     for found in _pattern(deeds).finditer(plain):
         before, clause = plain[max(0, found.start() - NEAR) : found.start()], clause_before(plain, found.start())
         own = found[0].startswith(_FIRST_PERSON)
-        if (asks and not own) or _OPEN.search(before) or (found["they"] and _BY_THEM.search(clause)):
+        if (asks and not own) or _NOT_YET.search(before) or (found["they"] and _BY_THEM.search(clause)):
             continue
         if found[0].startswith(("was ", "were ")) and _REASON.search(plain, 0, found.start()):
             continue
         if _DENIED.search(clause) or _RELATIVE.search(clause) or _DENIED.search(found[0]):
             continue
-        if not _AFTER.match(plain, found.end()):
+        if not _CONDITION_AFTER.match(plain, found.end()):
             deed = next((group for group in found.groups() if group), "")
             deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
             deed = "" if _OF_ANY_WRITE.search(f"{clause}{deed}") else deed
@@ -145,7 +146,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
 def denies_all(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing at all was done, as in "I have not changed anything"."""
     plain = sentence.plain
-    return "thing" in plain and _NOTHING.search(plain) is not None and _REST.search(plain) is None
+    return "thing" in plain and _NOTHING.search(plain) is not None and _NOTHING_ELSE.search(plain) is None
 
 
 @lru_cache(maxsize=512)
@@ -155,8 +156,8 @@ def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
     past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY) or "(?!)"
     verbs = "|".join(map(re.escape, deeds)) or "(?!)"
     active = (
-        rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?(?:{_HANDLED}|({verbs})\b|(?:{_ALWAYS})\b)"
-        rf"|\b(?P<they>{verbs}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verbs})\b{_CLOSES}"
+        rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?(?:{_MATTER_HANDLED}|({verbs})\b|(?:{_OWN_DEED})\b)"
+        rf"|\b(?P<they>{verbs}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verbs})\b{_END}"
     )
     passive = (
         rf"\b(?:has|have) {ADVERBS}been {ADVERBS}({verbs})\b"
@@ -165,4 +166,4 @@ def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
     )
     opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
     bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"
-    return re.compile("|".join((active, passive, bare, _DONE, _OTHERS, _NOUN)))
+    return re.compile("|".join((active, passive, bare, _ALL_DONE, _OTHERS_GOT, _MATTER_DONE)))

@@ -9,7 +9,7 @@ from simia_gym.language.clause import denies
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 
-_UNDONE = re.compile(
+_WILL_NOT = re.compile(
     r"(?:(?:i|we)(?:'\w+)?(?: (?:will|would|shall|do|am|are|have|want|intend|rather|decided|going|\w+ly))*"
     r" (?:not|never|hardly|under no|no (?:plans?|intention)|\w+n't)(?! (?:see|have|find|know|remember|locate))"
     r"|nobody|no one)\b"
@@ -23,7 +23,7 @@ _UNREAL = Cue(
         r"|(?:i|we) could)\b[^.]{0,60}\bi(?: would|'d)\b",
     )
 )
-_DOUBT = Cue(
+_DENIAL = Cue(
     (
         r"n't\b|\bnot\b|\bcannot\b|\bnever\b|\bhardly\b|\bnobody\b|\bno one\b|\bnone \w|\bnothing \w",
         r"\bunder no\b|\bno plans?\b|\bno intention\b",
@@ -33,7 +33,7 @@ _PART = re.compile(r";|\bbut\b")
 _CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
 _WORD = re.compile(r"[\w#](?:[\w#'.-]*[\w#])?")
-_FORM = re.compile(
+_EMPTY = re.compile(
     r"(?:an?|the|i|we|you|your|it|this|that|them|will|wo|would|shall|sha|can|ca|cannot|could|may|might|must|do|does|am|is"
     r"|are|be|going|able|to|not|never|also|now|just|but|and|so|or|for|of|however|please|sorry|unfortunately|no|none|nothing|all"
     r"|that's|what|follows|following|happen|done|true|really|course|mean|believe|kind|sort)(?:n't|'ll|'m)?"
@@ -45,14 +45,14 @@ _LEAD, _LONGEST = 4, 60
 
 def doubtful(text: str) -> bool:
     """Whether a normalised text denies something, or has words of what is not real."""
-    return _DOUBT.occurs(text) or _UNREAL.occurs(text)
+    return _DENIAL.occurs(text) or _UNREAL.occurs(text)
 
 
 def disowns(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing of what stands around it will be done, and turns to nothing else."""
     clauses = [] if sentence.question or not doubtful(sentence.plain) else _CLAUSE.split(sentence.plain)
     for at, clause in enumerate(clauses):
-        if _UNREAL.occurs(clause) or (_DOUBT.occurs(clause) and not _substance(clause)):
+        if _UNREAL.occurs(clause) or (_DENIAL.occurs(clause) and not _substance(clause)):
             return not turns(" ".join(clauses[at + 1 :]))
     return False
 
@@ -71,7 +71,7 @@ def undenied(kept: Sequence[Sentence], every: Sequence[Sentence]) -> tuple[Sente
     """Those sentences of a message that stand: neither "I will not do it" nor, beside it, "I will do it"."""
     clauses = [clause for one in every if not one.question for clause in parts(one.plain)]
     denied = {_substance(clause) for clause in clauses if denies(clause)} - {()}
-    return tuple(one for one in kept if not _UNDONE.match(one.plain) and not _denied(one.plain, denied))
+    return tuple(one for one in kept if not _WILL_NOT.match(one.plain) and not _denied(one.plain, denied))
 
 
 def _denied(text: str, denied: set[tuple[str, ...]]) -> bool:
@@ -86,4 +86,4 @@ def _denied(text: str, denied: set[tuple[str, ...]]) -> bool:
 
 def _substance(text: str) -> tuple[str, ...]:
     """What a clause is about: "I will not cancel it" says "cancel"."""
-    return tuple(word for word in _WORD.findall(text) if _FORM.fullmatch(word) is None)
+    return tuple(word for word in _WORD.findall(text) if _EMPTY.fullmatch(word) is None)
