@@ -230,23 +230,23 @@ class RubricReward:
         ungraded: str,
         parts: Mapping[str, Any],
     ) -> Verdict:
-        results = tuple(findings[item.id].result(item.id, item.kind, item.weight, item.required) for item in criteria)
-        if grade is not None:
-            results += _summed_up(grade)
+        own = tuple(findings[item.id].result(item.id, item.kind, item.weight, item.required) for item in criteria)
+        results = own if grade is None else (*own, *_summed_up(grade))
         basis = self._basis()
-        open_ = [item.id for item in criteria if findings[item.id].value is None and item.matters]
-        reasons = [f"criterion {name!r}: {findings[name].reason}" for name in open_]
+        open_ = [one for item, one in zip(criteria, own, strict=True) if one.value is None and item.matters]
+        reasons = [f"criterion {one.id!r}: {one.reason}" for one in open_]
         if ungraded:
             reasons.append(ungraded)
         if reasons:
             return Verdict(None, False, False, None, basis, results, parts=parts, reason="; ".join(reasons))
-        fired = any(item.kind == "forbidden" and not findings[item.id].met for item in criteria)
+        missed = [one for one in own if not one.passed]
+        fired = any(one.kind == "forbidden" for one in missed)
         gate = 0.0 if fired else 1.0
         score = gate * _weighted(results, 1.0 if grade is None else grade.reward)
         if grade is not None:
             reward = gate * grade.reward
             return Verdict(reward, True, reward >= PASS, score, basis, results, parts={**grade.parts, **parts})
-        success = not fired and all(findings[item.id].met for item in criteria if item.required)
+        success = not any(one.required for one in missed)
         reward = float(success) if self._strict else score
         return Verdict(reward, True, success, score, basis, results, parts=parts)
 
