@@ -60,7 +60,7 @@ def _unbacked(
     for claim in reading.claims((*DEEDS, *_UNDONE, *args.deeds)):
         if not claim.deed or (claim.deed in (*_CHARGED, *args.told) and not claim.own):
             continue
-        if shows(finished, told.event, claim.deed) if claim.state else claim.past:
+        if shows(finished, told, claim.deed) if claim.state else claim.past:
             continue
         if not any(_does(call, claim.deed, args) for call in done[claim.deed in _UNDONE :]):
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence

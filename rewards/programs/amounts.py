@@ -20,7 +20,7 @@ _NUMERIC = (int, float)
 _NESTED = (dict, list)
 _MOST = 8
 """Longer lists are added up as a whole, so that the cost is bounded."""
-_ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)(?=[\w-]{3})[\w-]*\d[\w-]*|[A-Z]{5,}")
+ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)(?=[\w-]{3})[\w-]*\d[\w-]*|[A-Z]{5,}")
 """What names a row: a word of three letters with a digit that is no date, or one in capitals."""
 
 
@@ -57,7 +57,7 @@ def unshown(
     texts = [text for write in writes for text in _texts(dict(write.arguments))]
     given = frozenset([*texts, *(text.lstrip("#") for text in texts)])
     own = {str(write.arguments[name]).lstrip("#") for write in writes for name in objects & write.arguments.keys()}
-    named = own.union(text for text in (*given, *_ID.findall(told)) if _ID.fullmatch(text))
+    named = own.union(text for text in (*given, *ID.findall(told)) if ID.fullmatch(text))
     named.update([f"#{text}" for text in named])
     words = given.union(message.words.split())
     known.update(
@@ -179,7 +179,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
             if not some or name in some:
                 yield key if alike else name, [number]
         for name, item in value.items():
-            if isinstance(item, list) or (isinstance(item, dict) and not _ID.fullmatch(name)):
+            if isinstance(item, list) or (isinstance(item, dict) and not ID.fullmatch(name)):
                 yield from _columns(item, name, words)
 
 

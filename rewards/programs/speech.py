@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from simia_gym.language import Reading, contains_plainly, read, wanted
 from simia_gym.record.finished_episode import AgentTurn, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
+from simia_gym.rewards.programs.amounts import ID
 from simia_gym.rewards.programs.call_pattern import After, ready_at
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.types import Evidence
@@ -214,20 +215,22 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
             continue
         reading = read(told.text)
         for claim in reading.claims(args.deeds):
-            if (args.earlier and claim.past) or (
-                claim.state and claim.deed and shows(finished, told.event, claim.deed)
-            ):
+            if (args.earlier and claim.past) or (claim.state and claim.deed and shows(finished, told, claim.deed)):
                 continue
             reason = f"in turn {told.turn} the agent claimed to have done it"
             return Finding.of(False, reason, (quote_text(told.event, reading.quote(claim.sentence)),))
     return Finding.of(True, "the agent claimed no such deed")
 
 
-def shows(finished: FinishedEpisode, event: int, deed: str) -> bool:
-    """Whether an answer of a tool before an event has a value that tells of a deed, such as a status "cancelled"."""
+def shows(finished: FinishedEpisode, told: AgentTurn, deed: str) -> bool:
+    """Whether an answer of a tool before a message has a value that tells of a deed, such as a status "cancelled".
+
+    If the message names ids that tools have shown, only answers with one of them count.
+    """
     value = re.compile(rf'"[^"]*\b{re.escape(_ENDING.sub("", deed))}(?:l*ed|ied|e|l*ation)?\b[^"]*"(?!\s*:)')
-    told = (one.get("observation") or "" for one in finished.events[:event] if one.get("speaker") == "tool")
-    return any(value.search(text) for text in told)
+    answers = [one.get("observation") or "" for one in finished.events[: told.event] if one.get("speaker") == "tool"]
+    named = [one for one in ID.findall(told.text) if any(one in answer for answer in answers)]
+    return any(value.search(answer) for answer in answers if not named or any(one in answer for one in named))
 
 
 def _during(finished: FinishedEpisode, told: AgentTurn, request: str) -> bool:

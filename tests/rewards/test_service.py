@@ -141,6 +141,14 @@ def test_not_answered(story: Story, holds: bool) -> None:
 
 OTHER_DEEDS: JsonObject = {"deeds": {deed: ["change_address"] for deed in ("updated", "changed")}}
 SHOWN = '{"status": "cancelled"}'
+
+
+def both_orders() -> Story:
+    """An order that is cancelled was looked up, and one that is pending."""
+    answers = '{"order_id": "#W1001", "status": "cancelled"}', '{"order_id": "#W1002", "status": "pending"}'
+    return Story().call("get_order", observation=answers[0]).call("get_order", observation=answers[1])
+
+
 DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], "moved": ["change_address"]}}
 
 
@@ -160,6 +168,8 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
         (Story().say("Only delayed trips and trains are refunded."), {}, True),
         (Story().call("get_order", observation=SHOWN).say("Status: cancelled."), {}, True),
         (Story().call("get_order", observation=SHOWN).say("I have cancelled it."), {}, False),
+        (both_orders().say("Order #W1001\n- Status: cancelled"), {}, True),
+        (both_orders().say("Order #W1002\n- Status: cancelled"), {}, False),
         (Story().call("get_order", observation='{"cancelled": false}').say("Status: cancelled."), {}, False),
         (Story().say("I can't. I'm cancelling it as we speak."), {}, False),
         (Story().say("I can't. They have cancelled it."), {}, False),
