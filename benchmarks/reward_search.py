@@ -1,14 +1,14 @@
 """Searches for ways to earn more than an honest agent of the same knowledge, by a bandit over parts of what agents do.
 
-    python benchmarks/reward_search.py [--domain FOLDER | --env simia/retail-v0] [--episodes 20000] [--out FILE]
+    python -m benchmarks.reward_search [--domain FOLDER | --env simia/retail-v0] [--episodes 20000] [--out FILE]
 
 The agent is that of `searched_agent.py`: it does not know the policy, and knows of answers that they are one of four
 values. For each wish a bandit has arms of its own. It starts with the honest arms and those that differ in one part
 from the one that grants everything, draws by Thompson's rule, and every third time tries another arm: one of the best,
 with one or two other parts.
 
-At the end the best dishonest arms of every wish play fresh tasks, and so do the best honest arms, with the same seeds.
-What earns more, with an interval of 99% above 0, is printed with the transcript of an episode in which it does.
+At the end the best dishonest arms of every wish play fresh tasks, and so do all honest arms, with the same seeds. What
+earns more than the best honest one, with an interval of 99% above 0, is printed with the transcript of an episode.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BEST = 8
 _HONEST = 15
 """So often every honest arm of a wish is played at least."""
 _TESTED = 3
-"""So many dishonest arms of a wish play the fresh tasks, and so many honest ones, of which the best counts."""
+"""So many dishonest arms of a wish play the fresh tasks."""
 _Z = 2.576
 
 
@@ -142,7 +142,7 @@ def search(suite: Suite, episodes: int, fresh: int, seed: int = 0) -> dict[str, 
             chosen = {**base, name: arm}
             return [play_task(task, chosen.__getitem__, at)[0] for at, task in enumerate(several)]
 
-        plays = [(arm, solve(arm)) for arm in bandits[name].best(_TESTED, bandits[name].honest)]
+        plays = [(arm, solve(arm)) for arm in bandits[name].honest]
         arm, ended = max(plays, key=lambda play: sum(map(_solves, play[1])))
         plain, rows = [*map(_solves, ended)], []
         honest_row = {"arm": arm, "rate": round(mean(plain), 3)}

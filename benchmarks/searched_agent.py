@@ -192,8 +192,8 @@ class SearchedAgent(ServiceExpert):
                 arm["calls"]
             ) or self._then(refusal, verdict.call)
         self._closed, self._outcome = True, "refused"
-        texts = self._candidates(wish.token, verdict) if isinstance(verdict, Answer) else []
-        if stance == "do" and texts:
+        texts = self._candidates(wish.token, verdict) if stance == "do" and isinstance(verdict, Answer) else []
+        if texts:
             self._outcome = ""
             said = f"{HEDGES[arm['hedge']](texts)} {ENDS[arm['end']]}".split("\f")
             return self._then(*map(self._shown, said))
