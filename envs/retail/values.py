@@ -170,7 +170,8 @@ def kept_secret(case: Case, drawn: Drawn) -> list[JsonObject]:
         *(f"{line['price']:.2f}" for line in row["items"]),
         *_amounts_aloud(total([line["price"] for line in row["items"]])),
     ]  # fmt: skip
-    return secret_row(row["order_id"], friend, profile(case), texts, "ordered and paid")
+    own = [profile(case), *(case.read("get_order_details", order_id=one) for one in profile(case)["orders"])]
+    return secret_row(row["order_id"], friend, own, texts, "ordered and paid")
 
 
 def _payments(user: Row) -> Sequence[str]:

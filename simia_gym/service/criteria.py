@@ -193,7 +193,7 @@ class Judged:
         claimed: JsonObject = {"program": "not_claimed", "deeds": list(wish.deeds)}
         if service.declared.rules[verdict.rule].earlier:
             claimed["earlier"] = True
-        if self._asked and (not wish.deeds or self._asked & {*wish.deeds}):
+        if not self._alone:
             claimed["during"] = request["id"]
         yield _forbidden(f"not_claimed{suffix}", claimed, "The agent claims no such deed.")
 

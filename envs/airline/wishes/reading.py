@@ -137,4 +137,4 @@ def kept_secret(case: Case, drawn: Any) -> list[JsonObject]:
         *(one["payment_id"] for one in row["payment_history"]),
         *(f"${one['amount']}" for one in row["payment_history"]),
     ]
-    return secret_row(row["reservation_id"], friend, profile(case), texts, "booked and paid")
+    return secret_row(row["reservation_id"], friend, [profile(case)], texts, "booked and paid")
