@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 
@@ -99,7 +99,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         for env, value in zip(self.lanes, seeds, strict=True):
             gymnasium.Env.reset(env, seed=value)
         self._again[:] = False
-        work = [self._begin(lane, options) for lane in range(self.num_envs)]
+        work = (self._begin(lane, options) for lane in range(self.num_envs))
         results = run_sync(self._gather(work), inline=self.inline)
         infos: dict[str, Any] = {}
         for lane, (_, info) in enumerate(results):
@@ -121,7 +121,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         if isinstance(actions, str | dict) or len(actions) != self.num_envs:
             got = "one action" if isinstance(actions, str | dict) else f"{len(actions)}"
             raise InputError(f"{got} for {self.num_envs} lanes", where="actions", fix="Give one action a lane.")
-        work = [self._advance(lane, action) for lane, action in enumerate(actions)]
+        work = (self._advance(lane, action) for lane, action in enumerate(actions))
         results = run_sync(self._gather(work), inline=self.inline)
         rewards = np.zeros(self.num_envs, dtype=np.float64)
         terminated = np.zeros(self.num_envs, dtype=np.bool_)
@@ -138,16 +138,12 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Give up the episodes that have not ended, so that the world frees what it holds for them."""
-        run_sync(self._gather([episode.close() for episode in self.episodes]), inline=self.inline)
+        run_sync(self._gather(episode.close() for episode in self.episodes), inline=self.inline)
 
-    async def _gather(self, work: Sequence[Any]) -> list[Any]:
+    async def _gather(self, work: Iterable[Any]) -> list[Any]:
         """Await everything concurrently, or in order where nothing does I/O, so that no event loop is needed."""
         if self.inline:
-            try:
-                return [await item for item in work]
-            finally:
-                for item in work:  # those behind one that failed
-                    item.close()
+            return [await item for item in work]
         return list(await asyncio.gather(*work))
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:

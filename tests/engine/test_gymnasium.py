@@ -134,6 +134,9 @@ def test_a_vector_wants_one_action_a_lane() -> None:
             vector.step(actions)
     with pytest.raises(InputError, match="2 seeds for 3 lanes"):
         vector.reset(seed=[1, 2])
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(InputError):
+        vector.step([5, "hello", "hello"])
+    assert not [str(one.message) for one in caught]
 
 
 def test_a_bad_task_breaks_its_lane_only() -> None:
