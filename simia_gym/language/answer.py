@@ -19,13 +19,30 @@ _DENIED_BEFORE = re.compile(
 _UNSURE_BEFORE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"
     r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
-    r"|i (?:think|believe|suppose|assume))\b|\b(?:about|around|nearly|almost|at least|at most) $"
+    r"|i (?:think|believe|suppose|assume)|could (?:also|equally|as well|just as well) be)\b"
+    r"|\b(?:about|around|nearly|almost|at least|at most|up to|close to|as (?:many|much) as) $|[~≈±] ?$"
 )
 _UNLESS = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
 _DENIED_AFTER = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
 _UNSURE_AFTER = re.compile(
-    r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)"
+    r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)|-?ish\b"
 )
+_UNSURE_AT_END = re.compile(
+    r"\b(?:give or take|plus or minus)\b|\b(?:more or less|or so|or thereabouts|i (?:think|guess|believe|suppose)"
+    r"|if i (?:remember|recall)(?: \w+){0,2}|roughly|approximately|probably|maybe|perhaps)\W*$"
+)
+_OTHERS = re.compile(
+    r"\b(?:another|different|other) (?:customer|person|people|account|user|guest|member|client|passenger)"
+    r"|\b(?:some|any)(?:one|body) else\b"
+)
+"""Others than the customer, of whom a value says nothing that was asked."""
+_BARE = re.compile(
+    r"(?:\b(?:or|also|and|but|so|it|that|this|they|there|is|was|are|were|could|may|might|can|be|been|as well|just"
+    r"|equally|not|no|wait|correction|sorry|oops|actually|rather|i mean|make|scratch|even|else|either|maybe|perhaps"
+    r"|possibly|unless|if|once more|again)\b|[\W_])*"
+)
+"""All the words of a clause that says nothing of the values in it: "or", "it could also be", "correction:"."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w%]|[.:/-]\d)")
 _NAMES = {name: str(number) for number, name in enumerate(NUMBER_WORDS)}
 
 
@@ -51,34 +68,45 @@ class Asserted(NamedTuple):
 def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pattern[str] | None) -> Asserted:
     """Find the values of a kind that some sentences assert.
 
-    Negated, conditional and merely possible values are not asserted. If a clause or its heading says what the values
-    are (``about``), only the values of such clauses count.
+    Negated, conditional and merely possible values are not asserted, nor are those of other people. If a clause or its
+    heading says what the values are (``about``), only the values of such clauses count, and of clauses that say nothing
+    of their values ("or $5", "correction: 5").
 
     Args:
         sentences: The sentences.
         kind: What a value looks like.
         about: What names the values, such as the word "total".
     """
-    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    found: dict[str, dict[str, str]] = {"named": {}, "other": {}, "bare": {}, "number": {}}
     unsure = dict.fromkeys(found, False)
     for sentence in sentences:
         text, start = sentence.plain, 0
-        if sentence.question:
+        if sentence.question or _OTHERS.search(sentence.head):
             continue
         for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
             clause = text[start:end]
             named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
-            for first, last in _places(clause, kind):
+            places = _places(clause, kind)
+            bare = not (named or sentence.head) and _BARE.fullmatch((kind if places else _NUMBER).sub(" ", clause))
+            place = "named" if named else "other" if not bare else "bare" if places else "number"
+            for first, last in places or ([match.span() for match in _NUMBER.finditer(clause)] if bare else ()):
                 before, at = text[max(0, start + first - NEAR) : start + first], start + last
+                if _OTHERS.search(before):
+                    continue
                 rival = _UNLESS.search(before) is not None
-                doubt = rival or _UNSURE_BEFORE.search(before) is not None or _UNSURE_AFTER.match(text, at) is not None
+                later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, at, at + NEAR)
+                doubt = rival or _UNSURE_BEFORE.search(before) is not None or later is not None
                 denied = _DENIED_BEFORE.search(before, max(0, len(before) - first)) or _DENIED_AFTER.match(text, at)
                 if doubt or not denied:
-                    found[named or rival].setdefault(_value(clause[first:last]), clause[first:last])
-                    unsure[named or rival] |= doubt
+                    where = "bare" if rival else place
+                    found[where].setdefault(_value(clause[first:last]), clause[first:last])
+                    unsure[where] |= doubt
             start = end
-    named = bool(found[True])
-    return Asserted(tuple(found[named].values()), named, not unsure[named])
+    named, counted = bool(found["named"]), "named" if found["named"] else "other"
+    values = found[counted] | found["bare"]
+    if any(value[-1:].isdigit() or value in NUMBER_WORDS for value in values):
+        values |= found["number"]
+    return Asserted(tuple(values.values()), named, not (unsure[counted] or unsure["bare"]))
 
 
 def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:

@@ -71,7 +71,7 @@ class Reading:
     @cached_property
     def foreign(self) -> frozenset[Sentence]:
         """The sentences in another language than English, which do nothing."""
-        return frozenset(sentence for sentence in self.sentences if foreign(sentence.plain))
+        return frozenset(sentence for sentence in self.sentences if foreign(sentence))
 
     @cached_property
     def said(self) -> tuple[Said, ...]:
