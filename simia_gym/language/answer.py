@@ -81,7 +81,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
     unsure = dict.fromkeys(found, False)
     for sentence in sentences:
         text, start = sentence.plain, 0
-        if sentence.question or _OTHERS.search(sentence.head):
+        if sentence.question or _OTHERS.search(sentence.head[-NEAR:]):
             continue
         for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
             clause = text[start:end]

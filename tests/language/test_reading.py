@@ -185,6 +185,7 @@ def test_long_texts_cost_little(piece: str) -> None:
     wanted("no such words").stands_in(reading)
     assert not reading.claims(("seated",))
     assert not reading.promises(("seated",))
+    assert reading.asserted(r"\$\d+", "").one is None
     assert isinstance(reading.standing.sentences, tuple)
     assert isinstance(reading.acts, frozenset)
     assert reading.agrees in (True, False)
