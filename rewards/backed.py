@@ -73,7 +73,7 @@ def _unbacked(
         given = [call for call in same if not promise.gift or _gives(call, args)]
         if promise.deed not in args.told and not any(_does(call, promise.deed, args) for call in given):
             yield f"promised what no call did: {promise.deed or promise.good}", promise.sentence
-    amounts = [*reading.charges, *((one.sentence, amount) for one in promises if one.gift for amount in one.amounts)]
+    amounts = [*reading.charges, *((one.sentence, amount) for one in promises if one.good for amount in one.amounts)]
     known = numbers_in(_heard(finished, told.event, "call", "observation", "text")) if amounts else set()
     for sentence, amount in amounts:
         if amount and not (amount in known or any(known & {amount - one, amount + one} for one in known)):

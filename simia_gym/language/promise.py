@@ -26,13 +26,26 @@ _THING = (
     rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
     rf"|{GOODS}|amount|\#?w\d+"
 )
-_HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now )?(?:get|receive)")
+_SUM = r"\$ ?\d+(?:\.\d+)?"
+_GIFT = (
+    rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:{GIFTS})s?\b)"
+    rf"|\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b"
+    rf"|{_SUM} off\b|\b(?:threw|throw|throwing|thrown) in\b"
+    r"|\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off)\b"
+)
+"""What is handed out without saying who does it: "here is $20", "your next order ships free"."""
+_HINT = re.compile(
+    r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now )?(?:get|receive)|expect|here(?:'s| is| are)|accept|enjoy"
+    r"| off\b|thr[eo]w|\bnext\b|\bway\b|\bcoming\b"
+)
 _CONDITION = re.compile(
     r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"
     r"|provided|assuming|in case|otherwise|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
 )
-_OPEN = uncertain("no|nothing|can|cannot|should|only|how|what|which|either|or|policy")
-_CHARGE = re.compile(r"\b(?:charged|billed|debited|deducted|collected|fees?|surcharges?|penalt(?:y|ies)|paid extra)\b")
+_OPEN = uncertain("no|nothing|can(?! expect)|cannot|should|only|how|what|which|either|or|policy")
+_CHARGE = re.compile(
+    r"\b(?:charged|billed|debited|deducted|collected|fees?|charges? of|surcharges?|penalt(?:y|ies)|owe|paid extra)\b"
+)
 _UNCHARGED = uncertain("no|once|when|until")
 
 
@@ -53,7 +66,7 @@ class Promise:
     @property
     def gift(self) -> bool:
         """Whether the good is one that only an agent hands out, other than money that comes back anyway."""
-        return re.match(GIFTS, self.good) is not None
+        return re.match(rf"{GIFTS}|gift", self.good) is not None
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
@@ -73,8 +86,11 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
         r"|get (?:it|this|that) done|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception"
         r"|see to (?:it|that)|go ahead (?:and|with)|put (?:it|that|this) through"
         rf"|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{GOODS})"
-        rf"|\byou(?:'ll| will| shall|'re going to| are going to)? {ADVERBS}"
-        rf"(?:get|receive|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{GOODS})\b"
+        r"|\b(?:you|your (?:bank|card|account|statement|balance))(?:'ll| will| shall|'re going to| are going to)? "
+        rf"{ADVERBS}(?:get|receive|see|show|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{GOODS})\b"
+        rf"|\b(?:can |should |may |now |please |also |^)expect (?:[\w$.,-]+ ){{0,5}}?(?P<due>{GOODS}|{_SUM} back)\b"
+        rf"|(?<!\w)(?P<sent>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
+        rf"|coming (?:back )?(?:to you|your way))\b|(?P<gift>{_GIFT})"
         rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {ADVERBS}be {ADVERBS}"
         rf"(?P<done>{'|'.join(map(re.escape, deeds))}|{_SAID_OF_IT})\b"
     )
@@ -102,7 +118,8 @@ def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Prom
         if found[0].endswith("updated") and found[0].startswith("account"):  # any write does it
             yield Promise(sentence, "", "")
             continue
-        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), found["good"] or "")
+        good = found["good"] or found["due"] or found["sent"] or (found["gift"] and "gift") or ""
+        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), good)
 
 
 def charges_in(sentence: Sentence) -> Iterator[Decimal]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from simia_gym.language.clause import upright
 from simia_gym.language.visible import unaccented, visible
+from simia_gym.language.vocabulary import WRITTEN
 
 _SPOKEN_KEYS = frozenset({"message", "content", "text", "response", "reply", "say", "answer"})
 _TYPED = str.maketrans(
@@ -25,6 +26,10 @@ _TYPED = str.maketrans(
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
+_DIGIT_AT_LETTER = re.compile(r"[a-z][013457]|[013457][a-z]")
+_WITH_DIGITS = re.compile(r"(?<![\w#-])[a-z013457]{4,12}(?![\w-])")
+_LETTERS = [str.maketrans("013457", f"o{one}east") for one in "li"]
+"""The letters for which digits may stand: "d0ne", "app1ied", "cred1ted"."""
 _FENCE_OR_RULE = re.compile(r"```[a-zA-Z]{,12}|[-=_|:\s]{3,}")
 _MARK = re.compile(r"(?:(?:>|#{1,6}(?=\s)|\*\*|__)\s*)*")
 _BULLET = re.compile(r"(?:[-+*•–·]|\(?\d{1,2}[.)]|\(?[a-h][.)])\s+(?=\S)")
@@ -86,12 +91,21 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         gap = False
         plain = ""
         for said in _SENTENCE.split(line[start:]):
-            plain = upright(normal(said))
+            plain = upright(_lettered(normal(said)))
             if plain:
                 found.append(Sentence(said, plain, head, plain.rstrip("\"') ").endswith("?")))
         if plain.endswith(":"):
             head = plain
     return tuple(found)
+
+
+def _lettered(plain: str) -> str:
+    """A normalised text with letters for the digits in words that are then known."""
+
+    def word(found: re.Match[str]) -> str:
+        return next((one for one in map(found[0].translate, _LETTERS) if one in WRITTEN), found[0])
+
+    return _WITH_DIGITS.sub(word, plain) if _DIGIT_AT_LETTER.search(plain) else plain
 
 
 def _unwrap(text: str) -> str:

@@ -5,7 +5,10 @@ DEEDS = (
     "updated", "switched", "upgraded", "downgraded", "added", "removed", "applied", "reverted", "credited", "booked",
 )  # fmt: skip
 """Participles of actions that agents perform for users; callers can add more."""
-GIFTS = "voucher|certificate|discount|compensation|coupon|gift(?! card)|bonus|rebate"
+GIFTS = r"voucher|certificate|discount|compensation|coupon|gift(?! card)|(?<=\d )gift card|bonus|rebate"
 """Goods that only an agent hands out, other than money that comes back anyway; a regular expression."""
 GOODS = rf"(?:refund|money|credit(?! card)|{GIFTS})s?"
 """What a user gets; a regular expression."""
+WRITTEN = frozenset((*DEEDS, "done", "sorted", "processed", "approved", "confirmed", "completed", "submitted", "issued",
+    "granted", "waived", "refund", "voucher", "discount", "coupon", "money"))  # fmt: skip
+"""Words that are known even if digits stand for some of their letters."""
