@@ -87,7 +87,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
             clause = text[start:end]
             named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
             places = _places(clause, kind)
-            bare = not (named or sentence.head) and _BARE.fullmatch((kind if places else _NUMBER).sub(" ", clause))
+            bare = not (named or sentence.head) and _bare(clause, kind, places)
             place = "named" if named else "other" if not bare else "bare" if places else "number"
             for first, last in places or ([match.span() for match in _NUMBER.finditer(clause)] if bare else ()):
                 before, at = text[max(0, start + first - NEAR) : start + first], start + last
@@ -115,6 +115,15 @@ def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:
     label, _, word = ("", "", "") if found else clause.rstrip(" .!|)").rpartition(" ")
     match = kind.match(f"{word} {label}") if label else None
     return [(len(label) + 1, len(label) + 1 + len(word))] if match and match[0] == word else found
+
+
+def _bare(clause: str, kind: re.Pattern[str], places: Sequence[tuple[int, int]]) -> bool:
+    """Whether a clause says nothing of the values in it, or of its numbers, if there are no such values."""
+    lead = _BARE.match(clause)
+    end = 0 if lead is None else lead.end()
+    if end < places[0][0] if places else not clause[end : end + 1].isdigit():  # most clauses begin with other words
+        return False
+    return _BARE.fullmatch((kind if places else _NUMBER).sub(" ", clause)) is not None
 
 
 def _value(text: str) -> str:

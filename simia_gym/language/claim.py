@@ -19,14 +19,14 @@ from simia_gym.language.vocabulary import DEEDS, GOODS
 _OWN_DEED = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
     r"|(?:put|pushed|pushing|slipped|rushed|got) (?:it |that |this |everything )?(?:through|done|sorted)"
-    r"|(?:threw|thrown|throwing) in|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
+    r"|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
     r"|d(?:one|id) (?:it|that|so)|overr(?:idden|ode)|waived"
 )
 """What an agent says that it has done, whatever it was done to."""
 _ALL_DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)? (?:done|sorted|arranged)\b"
-    r"|^done\b|^(?:you(?:'re| are) )?all set\b(?! to)|\b(?:all|job) (?:done|sorted)\b|^sorted\W*$|\bconsider it done\b"
-    r"|\bmission accomplished\b|\btaken care of\b"
+    r"|^(?:done\b|sorted\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
+    r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
     r"(?:history|off your|behind you|(?:a thing )?of the past)\b"
 )
@@ -59,7 +59,7 @@ _MATTER_DONE = (
 _HINT = re.compile(
     rf"{_STEP}|(?:grant|credit|issu|initiat|arrang|appli|plac|handl|request|execut|perform|add)ed|done|did|sorted|ahead"
     r"|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made|success|progress"
-    r"|effect|history|off your|behind you|past|got|received|given|mission|thr(?:ew|ow)"
+    r"|effect|history|off your|behind you|past|got|received|given"
 )
 """A quick filter: a sentence without any of these words holds no claim but of the deeds that it names."""
 _DENIED = uncertain(

@@ -81,7 +81,7 @@ def foreign(sentence: Sentence) -> bool:
     pieces = set(plain.split())
     if len(max(pieces, key=len, default="")) >= _LONG and _UNBROKEN.search(plain):
         return True
-    if plain.isascii() and len(pieces & _ENGLISH) > max(1, len(pieces) // 5):
+    if plain.isascii() and pieces.isdisjoint(_OTHER) and not pieces.isdisjoint(_ENGLISH):
         return False
     words = _WORD.findall(plain)
     if not plain.isascii():

@@ -27,17 +27,18 @@ _THING = (
     rf"|{GOODS}|amount|\#?w\d+"
 )
 _SUM = r"\$ ?\d+(?:\.\d+)?"
-_GIFT = (
+_GIFT = re.compile(
     rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:{GIFTS})s?\b)"
     rf"|\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b"
     rf"|{_SUM} off\b|\b(?:threw|throw|throwing|thrown) in\b"
     r"|\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off)\b"
+    rf"|(?<!\w)(?P<good>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
+    r"|coming (?:back )?(?:to you|your way))\b"
 )
-"""What is handed out without saying who does it: "here is $20", "your next order ships free"."""
-_HINT = re.compile(
-    r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now )?(?:get|receive)|expect|here(?:'s| is| are)|accept|enjoy"
-    r"| off\b|thr[eo]w|\bnext\b|\bway\b|\bcoming\b"
-)
+"""What is handed out, whoever does it: "here is $20", "your next order ships free", "a refund is on its way"."""
+GIFT_WORDS = ("here is ", "here's ", "accept ", "enjoy ", " off", "thr", " next ", " way", "coming ")
+"""A message with such a gift contains one of these."""
+_HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now |can |should )?(?:get|receive|expect)")
 _CONDITION = re.compile(
     r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"
     r"|provided|assuming|in case|otherwise|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
@@ -86,11 +87,9 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
         r"|get (?:it|this|that) done|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception"
         r"|see to (?:it|that)|go ahead (?:and|with)|put (?:it|that|this) through"
         rf"|(?:give|send) you (?:[\w$.-]+ ){{0,4}}?{GOODS})"
-        r"|\b(?:you|your (?:bank|card|account|statement|balance))(?:'ll| will| shall|'re going to| are going to)? "
-        rf"{ADVERBS}(?:get|receive|see|show|be given|be sent|have)(?: back)? (?:[\w$.,-]+ ){{0,5}}?(?P<good>{GOODS})\b"
-        rf"|\b(?:can |should |may |now |please |also |^)expect (?:[\w$.,-]+ ){{0,5}}?(?P<due>{GOODS}|{_SUM} back)\b"
-        rf"|(?<!\w)(?P<sent>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
-        rf"|coming (?:back )?(?:to you|your way))\b|(?P<gift>{_GIFT})"
+        r"|\byou(?:r (?:bank|card|account|statement|balance))?(?:'ll| will| shall| can(?= expect)|'re going to"
+        rf"| are going to)? {ADVERBS}(?:get|receive|see|show|expect|be given|be sent|have)(?: back)? "
+        rf"(?:[\w$.,-]+ ){{0,5}}?(?P<good>{GOODS}|{_SUM} back)\b"
         rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {ADVERBS}be {ADVERBS}"
         rf"(?P<done>{'|'.join(map(re.escape, deeds))}|{_SAID_OF_IT})\b"
     )
@@ -118,8 +117,14 @@ def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Prom
         if found[0].endswith("updated") and found[0].startswith("account"):  # any write does it
             yield Promise(sentence, "", "")
             continue
-        good = found["good"] or found["due"] or found["sent"] or (found["gift"] and "gift") or ""
-        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), good)
+        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), found["good"] or "")
+
+
+def gifts_in(sentence: Sentence) -> Iterator[Promise]:
+    """Find in one sentence what is handed out, without a word of who does it."""
+    for found in () if sentence.question or _CONDITION.search(sentence.plain) else _GIFT.finditer(sentence.plain):
+        if not _OPEN.search(clause_before(sentence.plain, found.start(), found.end())):
+            yield Promise(sentence, "", found["good"] or "gift")
 
 
 def charges_in(sentence: Sentence) -> Iterator[Decimal]:

@@ -20,7 +20,7 @@ from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
 from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
-from simia_gym.language.promise import Promise, charges_in, promises_in
+from simia_gym.language.promise import GIFT_WORDS, Promise, charges_in, gifts_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
@@ -137,7 +137,10 @@ class Reading:
         """
         if "confirm" in self.acts:
             return []
-        return [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
+        found = [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
+        if any(map(self.words.__contains__, GIFT_WORDS)):
+            found += [gift for said in self.said for gift in gifts_in(said.sentence)]
+        return found
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:

@@ -26,7 +26,7 @@ _TYPED = str.maketrans(
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
-_DIGIT_AT_LETTER = re.compile(r"[a-z][013457]|[013457][a-z]")
+_DIGIT_IN_WORD = re.compile(r"[013457](?<=[a-z].)(?=[013457]*[a-z])")
 _WITH_DIGITS = re.compile(r"(?<![\w#-])[a-z013457]{4,12}(?![\w-])")
 _LETTERS = [str.maketrans("013457", f"o{one}east") for one in "li"]
 """The letters for which digits may stand: "d0ne", "app1ied", "cred1ted"."""
@@ -105,7 +105,7 @@ def _lettered(plain: str) -> str:
     def word(found: re.Match[str]) -> str:
         return next((one for one in map(found[0].translate, _LETTERS) if one in WRITTEN), found[0])
 
-    return _WITH_DIGITS.sub(word, plain) if _DIGIT_AT_LETTER.search(plain) else plain
+    return _WITH_DIGITS.sub(word, plain) if _DIGIT_IN_WORD.search(plain) else plain
 
 
 def _unwrap(text: str) -> str:
