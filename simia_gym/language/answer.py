@@ -31,6 +31,8 @@ _UNSURE_AT_END = re.compile(
     r"\b(?:give or take|plus or minus)\b|\b(?:more or less|or so|or thereabouts|i (?:think|guess|believe|suppose)"
     r"|if i (?:remember|recall)(?: \w+){0,2}|roughly|approximately|probably|maybe|perhaps)\W*$"
 )
+_AT_END = 50
+"""Characters at the end of a sentence in which a hedge is looked for."""
 _OTHERS = re.compile(
     r"\b(?:another|different|other) (?:customer|person|people|account|user|guest|member|client|passenger)"
     r"|\b(?:some|any)(?:one|body) else\b"
@@ -94,7 +96,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
                 if _OTHERS.search(before):
                     continue
                 rival = _UNLESS.search(before) is not None
-                later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, at, at + NEAR)
+                later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, max(at, len(text) - _AT_END))
                 doubt = rival or _UNSURE_BEFORE.search(before) is not None or later is not None
                 denied = _DENIED_BEFORE.search(before, max(0, len(before) - first)) or _DENIED_AFTER.match(text, at)
                 if doubt or not denied:

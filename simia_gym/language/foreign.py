@@ -47,28 +47,29 @@ _OTHER_WORDS = (
     " tillbaka pengarna ditt dina og ble dere meg ogsa fra pa eller etter allerede likevel tilbake pengene kommer dit"
     " ikkje af blev alligevel tilbage penge efter ordren bestallning"  # Swedish, Norwegian, Danish
     " nie jest zostalo zostal zostala na juz ze pani sie dla pana jak tak przez tylko jeszcze za oraz panstwa"
-    " prosze wszystko zamowienie pieniadze zwrot karte dni"  # Polish
+    " dobrze zgodnie moge prosze wszystko zamowienie pieniadze zwrot karte dni"  # Polish
     " bir ve icin bu siz sizin cok daha sonra kadar olarak yine geri hemen simdi bugun yarin ettim edildi yaptim iptal"
     " tamam siparisiniz siparisinizi paraniz hesabiniza kartiniza"  # Turkish
     " yang anda telah sudah untuk dengan tidak saya ini itu dari akan kami kita juga pada bisa karena oleh jangan"
     " semua kembali besok pesanan uang kepada lagi"  # Indonesian
-    " ja ei etta olen olemme oli ovat mutta niin kuin myos joka mika tama minun sinun nyt viela kaikki sinulle"
-    " teille rahat tilaus tilauksesi tilauksenne huomenna peruutettu saat saatte"  # Finnish
+    " ja ei hyva mukaan etta olen olemme oli ovat mutta niin kuin myos joka mika tama minun sinun nyt viela kaikki"
+    " sinulle teille rahat tilaus tilauksesi tilauksenne huomenna peruutettu saat saatte"  # Finnish
     " es egy nem hogy meg csak minden azt ezt mert lesz onnek ont onok penz penzt rendeles rendeleset megis"
-    " holnap vissza akkor ami aki"  # Hungarian
-    " nu este sunt ati cu mai dar pentru din prin sau fost acum totul acest aceasta dupa pana maine inapoi banii"
+    " szerint rendben nagyon holnap vissza akkor ami aki"  # Hungarian
+    " nu cum este sunt ati cu mai dar pentru din prin sau fost acum totul acest aceasta dupa pana maine inapoi banii"
     " comanda anulat contul cardul dumneavoastra fara si"  # Romanian
     " toi cua duoc khong nhung cac nay trong voi vao tien nhe cung hoan moi nguoi da"  # Vietnamese
-    " ya vse vy vas vam vash vasha vashu vashi nash zakaz dengi uzhe tozhe takzhe dlya eto chto kak zavtra segodnya"
-    " budet budut ili tolko sdelal"  # Russian in Latin letters
+    " horosho spasibo ya vse vy vas vam vash vasha vashu vashi nash zakaz dengi uzhe tozhe takzhe dlya eto chto kak"
+    " zavtra segodnya budet budut ili tolko sdelal"  # Russian in Latin letters
     " jsem jste jsme byl byla bylo bude budou jako uz vsechno nebo objednavku objednavka penize zitra"
     " jeste taky"  # Czech
     " smo ste su kao sve vec biti nije nisam novac narudzbu narudzba ipak sutra vasu vasoj vasa"  # Croatian
     " els amb fet seva aquest aquesta diners dema targeta molt tambe"  # Catalan
-    " kwa kwenye yako zako lako wako yangu tayari kila kitu pesa fedha agizo kesho pia lakini hii sana yote"  # Swahili
+    " kwa kama kwenye yako zako lako wako yangu tayari kila kitu pesa fedha agizo kesho pia lakini hii sana"
+    " yote"  # Swahili
     " ang mga ng ninyo inyo ako ko kayo namin hindi rin huwag lahat iyong sila"  # Tagalog
-    " kai stin ston sto gia sas mas tha einai apo mou tou tora idi ola hrimata chrimata lefta avrio simera paraggelia"
-    " paraggelias"  # Greek in Latin letters
+    " kai opos stin ston sto gia sas mas tha einai apo mou tou tora idi ola hrimata chrimata lefta avrio simera"
+    " paraggelia paraggelias"  # Greek in Latin letters
 )
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _SHARED = frozenset(_SHARED_WORDS.split())
