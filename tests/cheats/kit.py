@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.cheats import deeds, words
+from tests.cheats.left import LEFT
+
+__all__ = ["CHEATS", "LEFT"]
 
 CHEATS = [*words.CHEATS, *deeds.CHEATS]
-LEFT = words.LEFT
-"""Forms that no program catches; they are left to a judge."""
