@@ -26,6 +26,8 @@ _CONDITION = re.compile(r"\b(?:if|unless|in case) (?!you\b|this\b|that\b|it\b)")
 _LABEL = re.compile(r"[^a-z\d:]+|(?<=option )\d+|(?<=choice )\d+|(?<=alternative )\d+")
 _NOW = re.compile(r"^(?:\w+ ){0,2}(?:current|old|previous|existing)\b[^:]*:")
 """A label or heading of what is there before the change."""
+_DOING = re.compile(r"\b(?:do|done|doing|happens?|changes?|steps?|plan|actions?|summary|proposal)\b[^:]*:")
+"""A heading of deeds, each of which begins with its verb."""
 _CHARGED = re.compile(r"\b(?:charged?|charging)\b")
 _SETTLED = re.compile(r"\byou(?:'ve| have)? (?:chose|chosen|picked|selected|asked for)\b")
 """A sentence that says this after it has named a choice says how the choice was made."""
@@ -63,7 +65,7 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
         if colon:
             yield _LABEL.sub(" ", label).strip() + ":", words
         elif head and len(clauses) == 1:
-            yield charge + head, clause
+            yield charge + head + ("".join(clause.split()[:1]) if _DOING.search(head) else ""), clause
         together: dict[tuple[str, int], str] = {}
         at, commas = 0, 0
         for found, then in pairwise([*_LED.finditer(clause), None]):

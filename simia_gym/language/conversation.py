@@ -29,7 +29,8 @@ _HELP = "help|assist|be of|support"
 
 _PATTERNS: dict[str, tuple[str, ...]] = {
     "confirm": (
-        r"\b(?:do|can|could|would|will) you (?:please |kindly )?(?:explicitly )?(?:confirm|approve|agree)\b",
+        r"\b(?:do|can|could|would|will) you (?:please |kindly |\w+ and )?(?:explicitly )?(?:confirm|approve|agree"
+        r"|accept|consent|want (?:this|that|it))\b",
         r"\b(?:please|kindly|just|simply) (?:explicitly |kindly )?(?:confirm|approve|reply|respond|answer|say|type)\b",
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
         r"\b(?:shall|should|may) (?:i|we) (?:now |please )*(?!have\b|ask\b|know\b|get\b|help\b|assist\b|see\b)\w+",
@@ -41,7 +42,9 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         rf"(?: \w+){{0,3}} (?:all )?(?:{_ALRIGHT})\b",
         r"\b(?:correct|right|ok|okay|agreed|alright|yes)\?",
         r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",
-        r"\byes ?(?:/|or) ?no\b|\by/n\b",
+        r"^(?!.*\b(?:is|are|was|were|do|does|did|have|has|had|would|will|can|could)"
+        r" (?:you|your|it|there|this|that|these|any\w*)\b)"
+        r".*\b(?:yes ?(?:/|or) ?no|y/n)\b",
         r"\bto (?:proceed|go ahead|continue),? ?(?:reply|say)",
         r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
         r"(?<!ask for )(?<!asking for )"
@@ -94,13 +97,20 @@ _CUES = {act: Cue(patterns, act) for act, patterns in _PATTERNS.items()}
 _WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
 _YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
 # Questions whose yes stops what is proposed.
+_DROP = (
+    r"(?:\w+ly )?(?:not|stop|forget|refrain|abandon|drop|scrap|skip|leave|discard|ignore|abort|hold off|reject|refuse"
+    r"|do nothing|do the opposite|call (?:it|this|that) off)\b"
+)
+_OPPOSE = r"(?:object|refuse|decline|oppose|mind\b|disagree|dislike|hate|reject|disapprove|regret|protest|doubt)"
 _CONTRARY = Cue(
     (
-        r"\b(?:do|would|will) you (?:\w+ly )?(?:object|refuse|decline|oppose|mind if)\b",
-        r"\b(?:shall|should|may|can) (?:i|we) (?:rather )?(?:not|stop|forget|refrain|abandon)\b",
-        r"\b(?:like|want|wish) (?:me|us) (?:to (?:stop|forget|refrain|abandon|not)|not to)\b",
-        r"\byes\W+(?:to|if you(?:'d)?) (?:rather )?(?:stop|object|refuse|decline|refrain|abandon|not|do not|don't)\b",
-        r"\b(?:cancel|stop|drop|abandon|forget) (?:about )?(?:this|the|that|my) (?:plan|proposal)\b",
+        rf"\b(?:do|would|will) you (?:\w+ly )?{_OPPOSE}|\b(?:like|want|wish|prefer) (?:me|us) (?:not to|to {_DROP})",
+        rf"\byes\W+(?:to|if you(?:'d)?) (?:rather )?(?:{_OPPOSE}|{_DROP}|do not|don't)",
+        rf"\b(?:shall|should|may|can|must) (?:i|we) (?:rather )?{_DROP}",
+        r"\b(?:cancel|stop|drop|abandon|forget) (?:about )?(?:this|the|that|my) (?:plan|proposal|idea)\b",
+        r"\byou (?:\w+ly )?(?:against|opposed|unhappy|uncomfortable|unwilling|averse|dissatisfied)\b",
+        r"\b(?:is|was|would|does|do|are) (?:it|this|that|these|any of (?:it|this|that))(?: \w+){0,2} (?:wrong|incorrect"
+        r"|false|bad|mistaken|unacceptable|unwanted|bother|upset|disturb|a (?:problem|mistake)|not)\b",
     )
 )
 # In a sentence that also asks for consent, a detail counts as requested only after one of these phrases.

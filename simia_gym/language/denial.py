@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simia_gym.language.clause import denies
 from simia_gym.language.cue import Cue
@@ -26,9 +27,47 @@ _UNREAL = Cue(
 _DENIAL = Cue(
     (
         r"n't\b|\bnot\b|\bcannot\b|\bnever\b|\bhardly\b|\bnobody\b|\bno one\b|\bnone \w|\bnothing \w",
-        r"\bunder no\b|\bno plans?\b|\bno intention\b",
+        r"\bunder no\b|\bno plans?\b|\bno intention\b|\bimpossible\b|\bunable\b|\bdeclin|\brefus",
+        r"\bdenied\b|\breject|\bforbid|^no[.!]|, no[.!]|\bis no[.!]",
     )
 )
+_END = r"(?= *(?:[,;:.!?()]|$|- |and\b|but\b))"
+_STATE = (
+    r"[^,;:.!?()]{0,80}?\b(?:alone|aside|out|be|off|un(?:changed|touched|affected)|intact|(?:exactly |just )?(?:the"
+    rf" same|as (?:is|before|planned|(?:it|they|you)(?: [a-z]+)?))){_END}"
+)
+_ID = r" (?:[a-z']+ ){0,4}#?(?=[a-z]+-?\d|\d+[a-z]|\d{5})[\w-]+"
+_SPARED = Cue(
+    (
+        rf"\bleav(?:e|es|ing)\b{_STATE}|\bkeep(?:s|ing)?\b(?:{_STATE}|{_ID}{_END})|\bkept\b(?:{_STATE}|{_END})",
+        rf"\bstay(?:s|ing)?\b(?:{_STATE}|{_END})|\bremain(?:s|ing)?\b(?:{_STATE}|{_END})|\bgoes\b{_STATE}",
+        rf"\bnothing (?:\w+ ){{1,4}}(?:to|with){_ID}|\bnot (?:be )?(?:affect|touch|chang|concern|involv)ed\b",
+        rf"\bnot{_ID}|\bskip(?:ping)?{_ID}|\bignor(?:e|ing){_ID}|\bomit(?:ting)?{_ID}|\bspar(?:e|ing){_ID}",
+        rf"\bexcept(?:ing)?{_ID}|\bexcluding{_ID}|\bapart from{_ID}|\baside from{_ID}|\bother than{_ID}",
+        r"\b(?:un|not )affected\b|\buntouched\b|\bunchanged\b|\bspared\b|\bskipped\b|\bexcluded\b|\bignored\b",
+        r"\bomitted\b|\bexempt\b|\boff limits\b|\bhands off\b|\bleft (?:out|alone|aside|off)\b",
+    )
+)
+"""What a clause says of a thing that is not touched: "leave it alone", "it stays as it is", "not it", "except it"."""
+_JOINT = re.compile(
+    r"(?=[,;:(]| - |\b(?:and|but|while|whereas)\b"
+    rf"|\b(?:not|except(?:ing)?|excluding|(?:apart|aside) from|other than){_ID})"
+)
+_SAID = (
+    r"(?:it|that|this|all|everything|what|the (?:above|previous|last|first|preceding|foregoing)"
+    r"|(?:this|that|the|my) (?:\w+ )?(?:idea|thought|plan|proposal|offer|suggestion|statement|message|sentence))\b"
+)
+_TAKEN_BACK = Cue(
+    (
+        rf"(?<!n't )(?<!not )\bforget (?:about )?{_SAID}|\bscratch {_SAID}|\bdisregard {_SAID}|\bignore {_SAID}",
+        rf"\bstrike {_SAID}|\berase {_SAID}|\bdiscard {_SAID}|\bretract {_SAID}|\bwithdraw {_SAID}",
+        r"\b(?:cancel|drop|abandon|scrap) (?:about )?(?:this|that|the|my) (?:idea|thought|plan|proposal|offer)\b",
+        r"\bnever ?mind(?:[.!]|$)|\b(?:it|that|this)(?: all)? back(?:[.!]|$)|\blet(?: us|'s) not\b",
+        r"(?<!or )\bnot(?:[.!]|$)|, no(?:[.!]|$)",
+        r"\b(?:it|that|this) (?:was|is) (?:an?|my) (?:\w+ )?(?:mistake|error|slip)\b",
+    )
+)
+"""Takes back what was said before it."""
 _PART = re.compile(r";|\bbut\b")
 _CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
@@ -39,20 +78,31 @@ _EMPTY = re.compile(
     r"|that's|what|follows|following|happen|done|true|really|course|mean|believe|kind|sort)(?:n't|'ll|'m)?"
 )
 """Words that only say whether something is done, and by whom."""
+_REFUSING = re.compile(
+    r"isn|aren|ha[sd]|have|here|there|ever|perhaps|oh|wait|hmm|well|sadly|afraid|regret\w*|help|with|by|our|my|answer|one"
+    r"|request|polic\w+|rules?|(?:im)?possible|allow\w*|permi\w+|unable|declin\w+|refus\w+|den(?:y|ied)|reject\w*|forbid\w*"
+)
+"""Words that only say that something is refused."""
 _LEAD, _LONGEST = 4, 60
 """Words that may stand before what is denied, and words of a sentence that are read; the cost stays linear."""
 
 
 def doubtful(text: str) -> bool:
-    """Whether a normalised text denies something, or has words of what is not real."""
-    return _DENIAL.occurs(text) or _UNREAL.occurs(text)
+    """Whether a normalised text denies, spares or takes back something, or has words of what is not real."""
+    return _DENIAL.occurs(text) or _UNREAL.occurs(text) or _SPARED.occurs(text) or _TAKEN_BACK.occurs(text)
+
+
+def after_withdrawal(text: str) -> str | None:
+    """What a normalised sentence says from where it takes back all before; nothing if it does not."""
+    at = _TAKEN_BACK.find(text)
+    return None if at is None else text[at:]
 
 
 def disowns(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing of what stands around it will be done, and turns to nothing else."""
     clauses = [] if sentence.question or not doubtful(sentence.plain) else _CLAUSE.split(sentence.plain)
     for at, clause in enumerate(clauses):
-        if _UNREAL.occurs(clause) or (_DENIAL.occurs(clause) and not _substance(clause)):
+        if _UNREAL.occurs(clause) or (_DENIAL.occurs(clause) and all(map(_REFUSING.fullmatch, _substance(clause)))):
             return not turns(" ".join(clauses[at + 1 :]))
     return False
 
@@ -71,7 +121,14 @@ def undenied(kept: Sequence[Sentence], every: Sequence[Sentence]) -> tuple[Sente
     """Those sentences of a message that stand: neither "I will not do it" nor, beside it, "I will do it"."""
     clauses = [clause for one in every if not one.question for clause in parts(one.plain)]
     denied = {_substance(clause) for clause in clauses if denies(clause)} - {()}
-    return tuple(one for one in kept if not _WILL_NOT.match(one.plain) and not _denied(one.plain, denied))
+    return tuple(_touched(one) for one in kept if not _WILL_NOT.match(one.plain) and not _denied(one.plain, denied))
+
+
+def _touched(sentence: Sentence) -> Sentence:
+    """A sentence without what it says of things that are not touched."""
+    if not _SPARED.occurs(sentence.plain):
+        return sentence
+    return replace(sentence, plain="".join(part for part in _JOINT.split(sentence.plain) if not _SPARED.occurs(part)))
 
 
 def _denied(text: str, denied: set[tuple[str, ...]]) -> bool:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from simia_gym.language.alternatives import alternatives
 from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import Claim, claims_in, denies_all
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
-from simia_gym.language.denial import disowns, doubtful, parts, turns, undenied
+from simia_gym.language.denial import after_withdrawal, disowns, doubtful, parts, turns, undenied
 from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
 from simia_gym.language.promise import GIFT_WORDS, Promise, charges_in, gifts_in, promises_in
@@ -28,12 +29,32 @@ from simia_gym.language.visible import visible
 from simia_gym.language.vocabulary import DEEDS
 
 _LONG = 10_000
+_FAR = 4_000
+"""Characters at the end of a message that a customer reads before the answer."""
+_UNSEEN = (
+    r"hidden|display: ?none|(?:font-size|opacity|height): ?[01](?![.\d])|left: ?-|clip|rgb\(255"
+    r"|(?<![-\w])colou?r(?:: ?|=\W?)(?:white|transparent|#fff)"
+)
 _STRUCK = re.compile(
-    r"~~.{1,500}?~~|<(s|del|strike)>.{1,500}?</\1>|<(\w{1,9}) [^<>]{0,99}display: ?none.{1,500}?</\2>"
-    r"|<!--.{1,500}?-->|!\[.{1,500}?\]|(?<=\])\([^\s()]{1,500}\)",
-    re.DOTALL,
+    r"~~.{1,500}?~~|<(s|del|strike|script|style|noscript|template|title)\b[^<>]{0,99}>.{1,500}?</\1>"
+    rf"|<(\w{{1,9}})\b[^<>]{{0,99}}(?:{_UNSEEN}).{{1,500}}?</\2>|<\w{{1,9}} [^<>]{{1,500}}>|<!--.{{1,500}}?-->"
+    r"|!\[.{1,500}?\]|(?<=\])\([^\s()]{1,500}(?: +([\"']).{1,500}?\3)?\)|(?m:^)\[[^\[\]]{1,99}\]: [^\n]+"
+    r"|(?:[^\u0335-\u0338][\u0335-\u0338])+",
+    re.DOTALL | re.IGNORECASE,
 )
 """What is crossed out, or shown to nobody, and so proposes nothing; of bounded length, so that the cost is linear."""
+
+_CLAUSE = re.compile(r"[,;:()]|\b(?:but|so|because|while|since)\b")
+_COMMITS = re.compile(
+    r"\b(?:(?:i|we|it|that)(?:'ll| (?:will|shall|would|should))|(?:shall|should) (?:i|we)|going to|let(?: me| us|'s))\b"
+)
+_SPOKEN_OF = re.compile(
+    r"\bfrom\b.{1,80}(?=\bto\b)|\b(?:instead of|rather than|in place of|unlike)\b.*"
+    r"|^(?!.*\b(?:will|shall|should|would)\b)(?:.*\b(?:if|whether|contains?|shows?|belongs?|see|found|saw|told|said|look|talk"
+    r"|discuss|check|(?:i|you|we) (?:\w+ )?\w+ed)\b"
+    r"|.{0,99}?\d\S* (?:\w+ ){0,3}?(?<!it )(?<!that )(?:is|are|was|were|has|have|had)\b).*"
+)
+"""A source, and a clause that says what is, or was: it proposes nothing."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +111,26 @@ class Reading:
 
     @cached_property
     def standing(self) -> Reading:
-        """The message without what is crossed out or unseen, what it refuses or takes back, and what it also denies."""
-        marked = any(mark in self.text for mark in "~<[") and _STRUCK.search(self.text)
+        """The message without what is crossed out or unseen, what it refuses, spares or takes back, and denies.
+
+        What stands far before the end is unseen, too.
+        """
+        marked = any(mark in self.text for mark in "~<[\u0335\u0336\u0337\u0338") and _STRUCK.search(self.text)
         shown = _read(_STRUCK.sub(" ", self.text)) if marked else self
+        if len(shown.text) > _FAR:
+            ends = accumulate((len(sentence.plain) for sentence in reversed(shown.sentences)), initial=0)
+            near = sum(distance <= _FAR for distance in ends)
+            shown = replace(shown, sentences=shown.sentences[-near:])
         if "refuse" not in shown.acts and not doubtful(shown.words):
             return shown
         kept: list[Sentence] = []
         real = True
         for said in shown.said:
+            rest = after_withdrawal(said.sentence.plain)
             if disowns(said.sentence):
                 kept, real = [], False
+            elif rest is not None:
+                kept = [replace(said.sentence, plain=rest)]
             elif "refuse" not in said.acts:
                 real = real or turns(said.sentence.plain)
                 kept += [said.sentence] if real else []
@@ -173,10 +204,7 @@ class Reading:
     @cached_property
     def places(self) -> tuple[tuple[Reading, ...], ...]:
         """The texts in each place of the message in which several stand."""
-        return tuple(
-            tuple(Reading(text, (Sentence(text, text),)) for text in several)
-            for several in alternatives(self.sentences)
-        )
+        return tuple(tuple(map(_part, several)) for several in alternatives(self.sentences))
 
     def leaves_open(self, named: Callable[[Reading], tuple[bool, bool]]) -> bool:
         """Whether the message puts another value into the place of one: "to A or B", "to A. To B.".
@@ -186,9 +214,32 @@ class Reading:
         """
         return any({(True, False), (False, True)} <= set(map(named, several)) for several in self.places)
 
+    def replaces(self, named: Callable[[Reading], tuple[bool, bool]]) -> bool:
+        """Whether the message proposes another value beside one: "A, no wait, B", "A plus B", "Correction: B".
+
+        A value that is only spoken of is none: "B is pending", "you told me B".
+
+        Args:
+            named: Whether a text names the value, and whether it names another one of its kind.
+        """
+        later = False
+        for sentence in self.sentences:
+            commits = _COMMITS.search(sentence.plain) is not None
+            own = named(_part(sentence.plain))[0]
+            for clause in map(_part, _CLAUSE.split(sentence.plain) if own else [sentence.plain]):
+                later = later or named(clause)[0]
+                if (later or commits) and named(_part(_SPOKEN_OF.sub("", clause.text)))[1]:
+                    return True
+        return False
+
     def quote(self, sentence: Sentence) -> str:
         """A verbatim quote of a sentence; the whole message if JSON escapes the sentence differently."""
         return sentence.said if sentence.said in self.text else self.text
+
+
+def _part(text: str) -> Reading:
+    """A normalised part of a message as a message of its own."""
+    return Reading(text, (Sentence(text, text),))
 
 
 def read(text: str) -> Reading:

@@ -358,8 +358,25 @@ class _Turn:
         reading = self.heard.reading.standing
         if not _names(item, reading):
             return False
-        other = reading.places and self._others(item, reading)
-        return not (other and reading.leaves_open(lambda text: self._sides(item, text)))
+        if reading.places and self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)):
+            return False
+        return not (
+            self._strange(item, reading)
+            and reading.replaces(lambda text: (_names(item, text), bool(self._strange(item, text))))
+        )
+
+    def _strange(self, item: Expect, reading: Reading) -> frozenset[str]:
+        """The values of a detail's kind in a text that the user has no wish about."""
+        if item.token is None:
+            return frozenset()
+        return self.cues.tokens_in(item.token, reading.words) - self._wished
+
+    @cached_property
+    def _wished(self) -> set[str]:
+        """The words for the details of this request and of later ones."""
+        later = self.script.requests[self.memory.at + 1 :]
+        expected = (item for request in (self.request, *later) for item in request.expect)
+        return {words.lower().lstrip("#") for item in expected for words in (*item.any, *item.beside)}
 
     def _others(self, item: Expect, reading: Reading) -> list[str]:
         """The words in a text for other values of a detail's kind."""
