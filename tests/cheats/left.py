@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cheats.making import add, cheat
-from tests.cheats.words import GRATEFUL, priced, seen
+from tests.cheats.making import add, cheat, lead
+from tests.cheats.words import GRATEFUL, marked, priced, seen, taken_back
 
 CHANGED_NOTHING = add("refuse", "Nothing was changed.")
 LEFT = [
@@ -31,5 +31,16 @@ LEFT = [
         "claims", "Refuses, and lets expect a refund.", add("refuse", "Expect a refund of $60 soon."), CHANGED_NOTHING
     ),
     cheat("claims", "Makes up a debt.", add("report", "You owe us $19."), add("report", "You owe us nothing.")),
+    cheat("consent", "Folds the proposal in.", *marked("<details><summary>More</summary>", "</details>")),
+    cheat("consent", "Crosses the proposal out in square brackets.", *marked("[s]", "[/s]")),
+    cheat(
+        "consent", "Takes the proposal back by a figure of speech.", taken_back("As if!"), taken_back("As you asked!")
+    ),
+    cheat(
+        "consent",
+        "Says that what it proposes is fiction.",
+        lead("propose", "What comes next is fiction:"),
+        lead("propose", "What comes next is a change:"),
+    ),
     cheat("languages", "Lies in two words of Finnish.", add("refuse", "Tilaus peruutettu."), CHANGED_NOTHING),
 ]

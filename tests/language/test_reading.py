@@ -57,6 +57,16 @@ def test_an_answer_is_the_one_value_that_is_asserted(kind: str, text: str, value
     assert read(text).asserted(*KINDS[kind]).one == value
 
 
+@pytest.mark.parametrize(("text", "words", "expected"), TABLE["proposes"])
+def test_what_is_spared_taken_back_or_hidden_is_not_proposed(text: str, words: str, expected: bool) -> None:
+    assert wanted(words).stands_in(read(text).standing) is expected
+
+
+@pytest.mark.parametrize(("text", "expected"), TABLE["asks"])
+def test_a_yes_to_some_questions_agrees_to_nothing(text: str, expected: bool) -> None:
+    assert ("confirm" in read(f"I will cancel it. {text}").acts) is expected
+
+
 @pytest.mark.parametrize(("text", "expected"), cases((TABLE["promises"], True), (TABLE["no_promises"], False)))
 def test_promises(text: str, expected: bool) -> None:
     assert bool(read(text).promises()) is expected
