@@ -31,9 +31,6 @@ from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import InputError
 from simia_gym.language import Act, Cue, Detail, Reading, Sentence, asked, read
 
-_LONG = 10_000
-"""Texts with more characters are not kept, so that memory stays bounded."""
-
 
 def listed(value: Any) -> Any:
     """A text as a list of one."""
@@ -129,9 +126,8 @@ class Cues:
     def tokens_in(self, kind: str, text: str) -> frozenset[str]:
         """The values in a lower-case text that match a token pattern, without a leading ``#``."""
         pattern = self.tokens.get(kind)
-        if pattern is None:
-            return frozenset()
-        return _remembered(pattern, text) if len(text) <= _LONG else _matches(pattern, text)
+        found = () if pattern is None else pattern.finditer(text)
+        return frozenset(one.group(0).lstrip("#") for one in found)
 
     def about(self, action: str | None, text: str) -> bool:
         """Whether words of an action occur in a lower-case text."""
@@ -143,14 +139,6 @@ class Cues:
 @lru_cache(maxsize=4096)
 def _asked(cues: Cues, sentence: Sentence) -> tuple[str, ...]:
     return tuple(asked(sentence, cues.slots))
-
-
-def _matches(pattern: re.Pattern[str], text: str) -> frozenset[str]:
-    return frozenset(found.group(0).lstrip("#") for found in pattern.finditer(text))
-
-
-# Without the cache, retail takes 3% more instructions a step.
-_remembered = lru_cache(maxsize=1024)(_matches)
 
 
 def load_cues(config: Mapping[str, Any]) -> Cues:
