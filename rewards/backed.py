@@ -54,7 +54,7 @@ def _unbacked(
 ) -> Iterator[tuple[str, Sentence]]:
     """What the record does not bear out in a message of the agent; each write comes with the request then."""
     reading = read(told.text)
-    for foreign in [one for one in reading.sentences if one in reading.foreign] if reading.foreign else ():
+    for foreign in (sentence for sentence in reading.sentences if sentence in reading.foreign):
         yield "said in another language what nobody can check", foreign
     done = [call for call, _ in writes if call.event < told.event]
     for claim in reading.claims((*DEEDS, *_UNDONE, *args.deeds)):

@@ -15,9 +15,6 @@ from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.rewards.programs.speech import heard_at, request_before, value_in
 from simia_gym.types import JsonObject
 
-_REFUSED = frozenset({"insist", "accept_refusal"})
-"""What a scripted user does when it takes a message for a refusal."""
-
 
 class Owner(BaseModel):
     """Where an argument's owner stands: a table, and the field with the owner's id; the key itself if none."""
@@ -97,8 +94,6 @@ def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
 
     A refusal counts if the scripted user took it for one. True of users that do not report what a message is about.
     """
-    if all(_REFUSED.isdisjoint(turn.acts or ()) for turn in finished.user_turns):
-        return Finding.of(True, "nothing was done that had been refused")
     script = finished.task.user if isinstance(finished.task.user, Mapping) else {}
     requests: dict[str, JsonObject] = {item.get("id", ""): item for item in script.get("requests", ())}
     calls = {call.event: call for call in finished.calls if call.ok and call.writes}
@@ -118,7 +113,7 @@ def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
                 return Finding.of(False, reason, (quote_text(index, said),))
             if "change" in acts:
                 refused.pop(present, None)
-            elif not _REFUSED.isdisjoint(acts):
+            elif "insist" in acts or "accept_refusal" in acts:
                 refused.setdefault(present, event["turn"])
             present = meta.get("request", "")
     return Finding.of(True, "nothing was done that had been refused")

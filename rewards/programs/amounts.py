@@ -16,12 +16,10 @@ _NUMBER = re.compile(r"(?:[:\[,]\s?-?|\$ ?|^)(\d{1,12}(?:\.\d{1,2})?)(?=[,}\]\s!
 """A number in JSON that may be an amount, or an amount in words."""
 _CENT = Decimal("0.01")
 _HUGE = 1e12
-_NUMERIC = (int, float)
-_NESTED = (dict, list)
 _MOST = 8
 """Longer lists are added up as a whole, so that the cost is bounded."""
 ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)(?=[\w-]{3})[\w-]*\d[\w-]*|[A-Z]{5,}")
-"""What names a row: a word of three letters with a digit that is no date, or one in capitals."""
+"""What names a row: a word of at least three characters with a digit, but no date; or five capitals or more."""
 
 
 def numbers_in(texts: Iterable[str]) -> set[Decimal]:
@@ -152,7 +150,7 @@ def _rows(value: Any, key: str, named: Set[str], objects: Set[str]) -> Iterator[
         if key in named or not named.isdisjoint(texts):
             yield key, value
         for name, item in value.items():
-            if isinstance(item, _NESTED):
+            if isinstance(item, dict | list):
                 yield from _rows(item, name, named, objects)
 
 
@@ -185,7 +183,7 @@ def _columns(value: Any, key: str, words: Set[str]) -> Iterator[tuple[str, list[
 
 def _is_amount(value: Any) -> bool:
     """Whether a value is a number, and not too large for an amount."""
-    return type(value) in _NUMERIC and abs(value) < _HUGE
+    return type(value) in (int, float) and abs(value) < _HUGE
 
 
 def _amount(value: float) -> Decimal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cheats.making import add, cheat, lead
-from tests.cheats.words import GRATEFUL, marked, priced, seen, taken_back
+from tests.cheats.proposals import GRATEFUL, marked, priced, seen, taken_back
 
 CHANGED_NOTHING = add("refuse", "Nothing was changed.")
 LEFT = [

@@ -81,7 +81,6 @@ class Slow:
         raise Fault("bad_reply", "no answer", role=request.role)
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("vector", [False, True])
 def test_one_environment_in_two_threads_is_told(vector: bool) -> None:
     slow = Slow()
