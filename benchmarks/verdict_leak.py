@@ -170,7 +170,7 @@ def _masked(service: Service, task: Task, text: str, facts: Collection[str]) -> 
     changes = [request["change"] for request in requests if "change" in request]
     slots = [user["facts"], *(part["slots"] for part in (*requests, *changes) if "slots" in part)]
     for name, answer in (item for several in slots for item in several.items()):
-        declared = service.slots.get(name)
+        declared = service.declared.slots.get(name)
         if declared is None or name in facts or not (declared.choice or declared.options):
             masks |= dict.fromkeys(answer["values"], f"<{name}>")
     for request in requests:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from simia_gym.language import read, wanted
 from simia_gym.service import Case
@@ -30,9 +31,14 @@ def account_named(key: str) -> str:
     return f"my friend's account {key}"
 
 
+def call(tool: str, **arguments: Any) -> JsonObject:
+    """A call, as criteria and the functions of rules name it."""
+    return {"tool": tool, "arguments": arguments}
+
+
 def profile_read(case: Case) -> JsonObject:
     """The call that shows the profile."""
-    return {"tool": "get_user_details", "arguments": {"user_id": case.who}}
+    return call("get_user_details", user_id=case.who)
 
 
 def secret_row(key: str, friend: Row, own: Sequence[Row], texts: Iterable[str], what: str) -> list[JsonObject]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from simia_gym.domain.world import World
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.service import Generator, load_service, write_fixed
 
-Tables = dict[str, dict[str, dict[str, Any]]]
 
-
-def state_text(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+def state_text(tables: Tables) -> str:
     """The tables as JSON text with one row a line, so that a change shows as a short diff."""
     parts = []
     for name, rows in tables.items():
@@ -27,7 +24,7 @@ def tools_text(world: type[World]) -> str:
     return json.dumps([spec.entry for spec in world.tools.values()], indent=2) + "\n"
 
 
-def write_files(folder: Path, tables: Mapping[str, Mapping[str, Mapping[str, Any]]], world: type[World]) -> None:
+def write_files(folder: Path, tables: Tables, world: type[World]) -> None:
     """Write all of these files of a service's domain."""
     (folder / "state.json").write_text(state_text(tables), encoding="utf-8")
     (folder / "tools.json").write_text(tools_text(world), encoding="utf-8")

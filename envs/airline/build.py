@@ -10,11 +10,14 @@ from datetime import date, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 
-from simia_gym.envs._tau2.domain_files import Tables, write_files
+from simia_gym.envs._tau2.domain_files import write_files
+from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.airline.people import (
     AIRPORTS,
     CABIN_BAGS,
     Status,
+    cancel,
     free_bags,
     make_customer,
     make_departure,
@@ -23,9 +26,9 @@ from simia_gym.envs.airline.people import (
     make_passenger,
     make_reservation,
 )
+from simia_gym.envs.airline.search import departure_key
 from simia_gym.envs.airline.trips import NOW, TODAY
 from simia_gym.envs.airline.world import AirlineWorld
-from simia_gym.service.people import FIRST_NAMES, LAST_NAMES
 from simia_gym.types import JsonObject
 
 SEED = 20_240
@@ -91,7 +94,7 @@ def _add_timetable(rng: random.Random, tables: Tables) -> None:
         flight = make_flight(rng, f"SA{number:03d}", origin, destination, departs)
         tables["flights"][flight["flight_number"]] = flight
         for day in _days(-PAST, FUTURE):
-            tables["departures"][f"{flight['flight_number']}@{day}"] = _make_departure(rng, flight, day)
+            tables["departures"][departure_key(flight["flight_number"], day)] = _make_departure(rng, flight, day)
 
 
 def _days(first: int, last: int) -> list[str]:
@@ -130,7 +133,7 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
         flights.append((rng.choice(onward), days[0]))
     legs = []
     for flight, day in flights:
-        prices = tables["departures"][f"{flight['flight_number']}@{day}"].get("prices") or {}
+        prices = tables["departures"][departure_key(flight["flight_number"], day)].get("prices") or {}
         legs.append((flight, day, prices.get(cabin, rng.randrange(60, 400))))
     sold = min(datetime.fromisoformat(f"{days[0]}T00:00:00"), datetime.fromisoformat(NOW))
     first, last = rng.choice(((60, DAY), (DAY, 15 * DAY), (DAY, 15 * DAY), (DAY, 15 * DAY)))
@@ -143,8 +146,7 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
         round_trip=round_trip, insurance=rng.choice(("yes", "no")), bags=rng.choice((0, min(free, count), free + 1)),
     )  # fmt: skip
     if rng.random() < 1 / 12:
-        row["status"] = "cancelled"
-        row["payment_history"] += [{**line, "amount": -line["amount"]} for line in row["payment_history"]]
+        cancel(row)
     return row
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
-from simia_gym.service.people import fresh_id, make_payment_method, make_user
+from simia_gym.envs._tau2.people import fresh_id, make_payment_method, make_user
 from simia_gym.types import JsonObject, Row
 
 AIRPORTS = {
@@ -126,6 +126,12 @@ def segment(flight: Row, day: str, price: int) -> JsonObject:
     """A flight of a reservation."""
     ends = {field: flight[field] for field in ("flight_number", "origin", "destination")}
     return {**ends, "date": day, "price": price}
+
+
+def cancel(row: JsonObject) -> None:
+    """Cancel a reservation, and pay everything back."""
+    row["status"] = "cancelled"
+    row["payment_history"] += [{**payment, "amount": -payment["amount"]} for payment in row["payment_history"]]
 
 
 def make_reservation(

@@ -10,11 +10,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-from simia_gym.envs._tau2.domain_files import Tables, write_files
+from simia_gym.envs._tau2.domain_files import write_files
+from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.retail.catalogue import TYPES, make_product
 from simia_gym.envs.retail.orders import Status, make_order
 from simia_gym.envs.retail.world import RetailWorld
-from simia_gym.service.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
 
 SEED = 20_240
 N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100

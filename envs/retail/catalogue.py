@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simia_gym.service.people import fresh_id
+from simia_gym.envs._tau2.people import fresh_id
 from simia_gym.types import JsonObject
 
 

@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
+from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES, make_address, make_payment_method, make_user
 from simia_gym.envs.retail.build import load_tables
 from simia_gym.envs.retail.catalogue import fresh_name, make_product
-from simia_gym.envs.retail.orders import REASONS, Status, entry, line_item, make_order, total
+from simia_gym.envs.retail.orders import (
+    REASONS,
+    Status,
+    entry,
+    is_gift_card,
+    line_item,
+    make_order,
+    make_parcel,
+    price_of,
+    total,
+)
 from simia_gym.envs.retail.rules import CHEAPEST, options_text
 from simia_gym.service import Cast, Drawn, Member
-from simia_gym.service.people import FIRST_NAMES, LAST_NAMES, fresh_id, make_address, make_payment_method, make_user
 from simia_gym.types import JsonObject, Row
 
 _SOURCES = (("credit_card", "paypal"), ("credit_card", "gift_card", "paypal"), ("paypal", "gift_card", "credit_card"))
@@ -135,7 +145,7 @@ draw_change, draw_exchange = partial(_draw_swap, status="pending"), partial(_dra
 def draw_return(cast: Cast, who: Member) -> Drawn:
     """An item of a delivered order that was not paid with a gift card, and where the money came from."""
     methods = who.row["payment_methods"]
-    paid = cast.rng.choice([key for key in sorted(methods) if methods[key]["source"] != "gift_card"])
+    paid = cast.rng.choice([key for key in sorted(methods) if not is_gift_card(methods[key])])
     drawn = _draw(cast, who, "delivered", method=paid)
     drawn.slots["payment"] = paid
     return drawn
@@ -164,7 +174,7 @@ def _card(cast: Cast, who: Member) -> JsonObject:
     """The customer's gift card, a new one if there is none."""
     methods: dict[str, JsonObject] = who.row["payment_methods"]
     for row in methods.values():
-        if row["source"] == "gift_card":
+        if is_gift_card(row):
             return row
     new = make_payment_method(cast.rng, "gift_card", cast.taken, balance=cast.rng.randrange(90_000, 200_000) / 100)
     methods[new["id"]] = new
@@ -173,7 +183,7 @@ def _card(cast: Cast, who: Member) -> JsonObject:
 
 def _relist(row: JsonObject) -> None:
     """Bring payment and parcel in line with an order's items."""
-    row["payment_history"][0]["amount"] = total([line["price"] for line in row["items"]])
+    row["payment_history"][0]["amount"] = price_of(row)
     for parcel in row["fulfillments"]:
         parcel["item_ids"] = [line["item_id"] for line in row["items"]]
 
@@ -198,8 +208,7 @@ def friends_account(cast: Cast, drawn: Drawn, who: Member) -> None:
 def _with_status(cast: Cast, drawn: Drawn, who: Member, status: str) -> None:
     row = drawn.rows["order"]
     row["status"] = status
-    parcel = {"tracking_id": [fresh_id(cast.rng, cast.taken, digits=12)]}
-    row["fulfillments"] = [{**parcel, "item_ids": [line["item_id"] for line in row["items"]]}]
+    row["fulfillments"] = [make_parcel(cast.rng, cast.taken, row["items"])]
 
 
 now_processed, now_delivered = partial(_with_status, status="processed"), partial(_with_status, status="delivered")
@@ -233,7 +242,7 @@ def _pay_by_card(cast: Cast, drawn: Drawn, who: Member, amount: float) -> None:
 
 
 def _card_of_order(cast: Cast, drawn: Drawn, who: Member, short: float) -> None:
-    _pay_by_card(cast, drawn, who, total([line["price"] for line in drawn.rows["order"]["items"]]) - short)
+    _pay_by_card(cast, drawn, who, price_of(drawn.rows["order"]) - short)
 
 
 card_just_covers_order, card_short_of_order = partial(_card_of_order, short=0), partial(_card_of_order, short=0.01)
@@ -283,7 +292,7 @@ def several_items(cast: Cast, drawn: Drawn, who: Member) -> None:
 def refund_elsewhere(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The refund is to go to another payment method that is no gift card."""
     methods, paid = who.row["payment_methods"], drawn.slots["payment"]
-    drawn.slots["payment"] = next(key for key in methods if key != paid and methods[key]["source"] != "gift_card")
+    drawn.slots["payment"] = next(key for key in methods if key != paid and not is_gift_card(methods[key]))
 
 
 def refund_to_gift_card(cast: Cast, drawn: Drawn, who: Member) -> None:

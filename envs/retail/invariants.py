@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simia_gym.envs._tau2.invariants import Touched, touched_rows, unlisted
-from simia_gym.envs.retail.orders import is_gift_card, total
+from simia_gym.envs.retail.orders import is_gift_card, price_of, total
 from simia_gym.state import State
 
 _REQUESTS = {
@@ -29,7 +29,7 @@ def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
     for key, order in touched_rows(state, touched, "orders"):
         lines = [(line["transaction_type"] == "payment", line["amount"]) for line in order["payment_history"]]
         paid = total([amount if payment else -amount for payment, amount in lines])
-        due = 0.0 if order["status"] == "cancelled" else total([item["price"] for item in order["items"]])
+        due = 0.0 if order["status"] == "cancelled" else price_of(order)
         if abs(paid - due) >= 0.005:
             yield f"order {key} has cost {paid:.2f} after refunds, its items are worth {due:.2f}"
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from simia_gym.service.people import fresh_id
+from simia_gym.envs._tau2.people import fresh_id
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
 
@@ -50,6 +50,11 @@ OPTIONAL_FIELDS: tuple[str, ...] = (
 def total(amounts: Sequence[float]) -> float:
     """Add dollars that have at most two decimals, without the noise of binary fractions."""
     return sum(round(amount * 100) for amount in amounts) / 100
+
+
+def price_of(order: Row) -> float:
+    """The price of an order's items, in dollars."""
+    return total([line["price"] for line in order["items"]])
 
 
 def line_item(product: Row, item_id: str) -> JsonObject:
@@ -94,16 +99,14 @@ def make_order(
         items = [(key, rng.choice(sorted(products[key]["variants"]))) for key in chosen]
     lines = [line_item(products[product_id], item_id) for product_id, item_id in items]
     method = payment_method_id or rng.choice(sorted(user["payment_methods"]))
-    amount = total([line["price"] for line in lines])
-    history = [{"transaction_type": "payment", "amount": amount, "payment_method_id": method}]
+    amount = price_of({"items": lines})
+    history = [entry("payment", amount, method)]
     parcels: list[JsonObject] = []
     reason = None
     if status in ("processed", "delivered"):
-        parcels.append(
-            {"tracking_id": [fresh_id(rng, taken, digits=12)], "item_ids": [line["item_id"] for line in lines]}
-        )
+        parcels.append(make_parcel(rng, taken, lines))
     elif status == "cancelled":
-        history.append({"transaction_type": "refund", "amount": amount, "payment_method_id": method})
+        history.append(entry("refund", amount, method))
         reason = rng.choice(REASONS)
     user["orders"].append(identifier)
     return {
@@ -117,6 +120,11 @@ def make_order(
         **dict.fromkeys(OPTIONAL_FIELDS),
         "cancel_reason": reason,
     }
+
+
+def make_parcel(rng: random.Random, taken: set[str], lines: Sequence[Row]) -> JsonObject:
+    """Draw a parcel with these lines of an order, an entry of its ``fulfillments``."""
+    return {"tracking_id": [fresh_id(rng, taken, digits=12)], "item_ids": [line["item_id"] for line in lines]}
 
 
 def is_gift_card(method: Row) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from simia_gym.envs._tau2.customers import card_text, profile_read
-from simia_gym.envs.retail.orders import MODIFIED, REASONS, total
+from simia_gym.envs._tau2.customers import call, card_text, profile_read
+from simia_gym.envs.retail.orders import MODIFIED, REASONS, is_gift_card, price_of, total
 from simia_gym.service import Case, No
 from simia_gym.types import JsonObject, Row
 
@@ -133,7 +133,7 @@ def other_method(case: Case) -> No | None:
 def original_or_gift(case: Case) -> No | None:
     """A refund goes to where the money came from, or to a gift card."""
     chosen = method(case)
-    if chosen is None or chosen["source"] == "gift_card" or chosen["id"] == original(case):
+    if chosen is None or is_gift_card(chosen) or chosen["id"] == original(case):
         return None
     first = profile(case)["payment_methods"][original(case)]
     return No({"method": method_text(chosen), "original": method_text(first)})
@@ -148,7 +148,7 @@ def _covers(case: Case, amount: float) -> No | None:
 
 def covers_order(case: Case) -> No | None:
     """A gift card must hold the whole amount."""
-    return _covers(case, total([line["price"] for line in order(case)["items"]]))
+    return _covers(case, price_of(order(case)))
 
 
 def covers_difference(case: Case) -> No | None:
@@ -175,7 +175,7 @@ def in_stock(case: Case) -> No | None:
 
 
 def _read_order(case: Case) -> JsonObject:
-    return {"tool": "get_order_details", "arguments": {"order_id": case.slot("order")}}
+    return call("get_order_details", order_id=case.slot("order"))
 
 
 def shows_owner(case: Case) -> list[Any]:
@@ -201,8 +201,8 @@ def shows_products(case: Case) -> list[Any]:
 def _goods(case: Case, product_id: str) -> list[JsonObject]:
     variants = product(case, product_id)["variants"]
     return [
-        {"tool": "get_product_details", "arguments": {"product_id": product_id}},
-        *({"tool": "get_item_details", "arguments": {"item_id": key}} for key in variants),
+        call("get_product_details", product_id=product_id),
+        *(call("get_item_details", item_id=key) for key in variants),
     ]
 
 

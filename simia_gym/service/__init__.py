@@ -14,7 +14,7 @@ changes them so that the wish is only just allowed. Both are proven whenever a t
 threshold fails there. The *cast* draws people and ids. Words, patterns and the order of rules stand in
 ``service.yaml``; tools, rules and drawing are Python.
 
-The customer's script is made before any verdict and from the same distributions, so that what he says does not tell
+The customer's script is made before any decision and from the same distributions, so that what he says does not tell
 whether his wish is allowed.
 """
 

@@ -11,9 +11,9 @@ from simia_gym.service.case import Case, Reader
 from simia_gym.state import make_pointer
 from simia_gym.types import JsonObject, Op
 
-FIRST_NAMES = ("Boris", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hanna", "Ivo", "Jada", "Kofi", "Lena", "Mats",
+_FIRST_NAMES = ("Boris", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hanna", "Ivo", "Jada", "Kofi", "Lena", "Mats",
                "Noor", "Otis", "Petra", "Quinn", "Rita", "Sven", "Tara", "Umar", "Vera", "Wanda", "Yara")  # fmt: skip
-LAST_NAMES = ("Bergström", "Castle", "Dorsey", "Ekwueme", "Fontaine", "Garrick", "Holm", "Ibarra", "Janssen",
+_LAST_NAMES = ("Bergström", "Castle", "Dorsey", "Ekwueme", "Fontaine", "Garrick", "Holm", "Ibarra", "Janssen",
               "Kowalski", "Lindgren", "Marsh", "Novak", "Okafor", "Prescott", "Quist", "Rowe", "Sato", "Tanaka",
               "Underhill", "Vance", "Whitlock", "Zeller")  # fmt: skip
 
@@ -85,7 +85,7 @@ class Cast:
 
     def name(self) -> tuple[str, str]:
         """First and last name of somebody new."""
-        name: tuple[str, str] = self.fresh([(first, last) for first in FIRST_NAMES for last in LAST_NAMES])
+        name: tuple[str, str] = self.fresh([(first, last) for first in _FIRST_NAMES for last in _LAST_NAMES])
         return name
 
     def case(self, who: Member, slots: Mapping[str, Any]) -> Case:

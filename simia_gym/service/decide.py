@@ -41,15 +41,15 @@ class Answer:
     reads: tuple[ToolCall, ...]
 
 
-Verdict: TypeAlias = Grant | Refusal | Answer
+Decision: TypeAlias = Grant | Refusal | Answer
 
 
-def objector(verdict: Verdict) -> str | None:
+def objector(decision: Decision) -> str | None:
     """The rule that objects, if one does."""
-    return verdict.rule if isinstance(verdict, Refusal) else None
+    return decision.rule if isinstance(decision, Refusal) else None
 
 
-def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool = True) -> Verdict:
+def decide(service: Service, wish: WishDeclaration, case: Case, *, strict: bool = True) -> Decision:
     """Apply the rules of a wish in their order, then work out the call or the answer.
 
     Args:

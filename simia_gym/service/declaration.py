@@ -12,8 +12,7 @@ from pydantic.config import JsonDict
 from simia_gym.common.validation import StrictModel
 from simia_gym.service.case import Option
 from simia_gym.types import Split
-from simia_gym.users.cues import CuePattern, CuePatterns, listed
-from simia_gym.users.cues import Texts as Lines
+from simia_gym.users.cues import CuePattern, CuePatterns, SlotCues, Texts, listed
 
 
 def _pattern(value: Any) -> Any:
@@ -41,16 +40,7 @@ def _option(value: Any) -> Any:
 OptionDeclaration = Annotated[Option, BeforeValidator(_option, json_schema_input_type=Option | str | tuple[str, ...])]
 
 
-class AsideDeclaration(StrictModel):
-    """Something that agents may ask for and no customer tells."""
-
-    ask: CuePatterns = Field((), description="Patterns of how agents ask for it.")
-    direct: CuePatterns = Field((), description="As in the cue file.")
-    unknown: Lines = Field((), description="What a customer says who does not know it.")
-    quiet: bool = Field(False, description="As in the cue file.")
-
-
-class SlotDeclaration(AsideDeclaration):
+class SlotDeclaration(SlotCues):
     """A detail that the customer tells.
 
     The value is read by `read` (the group ``value``, all groups by their names if there is none of this name, else the
@@ -59,12 +49,12 @@ class SlotDeclaration(AsideDeclaration):
     """
 
     ask: CuePatterns = Field(min_length=1, description="Patterns of how agents ask for it.")
-    question: Lines = Field(min_length=1, description="How the expert asks for it.")
-    say: Lines = Field(min_length=1, description="How the customer tells it; `{value}` is the value in words.")
-    instead: Lines = Field(
+    question: Texts = Field(min_length=1, description="How the expert asks for it.")
+    say: Texts = Field(min_length=1, description="How the customer tells it; `{value}` is the value in words.")
+    instead: Texts = Field(
         (), description="How the customer wants another value, as `make it {value}`; without it, he never does."
     )
-    describe: Lines = Field((), description="How some customers describe it, by the wish's other slots.")
+    describe: Texts = Field((), description="How some customers describe it, by the wish's other slots.")
     read: Pattern | None = Field(None, description="Pattern by which the expert reads it.")
     answer: Pattern | None = Field(
         None, description="Pattern by which the expert reads it in the answer to a question for it alone."
@@ -74,9 +64,9 @@ class SlotDeclaration(AsideDeclaration):
     options: str | None = _function("case", "value to `Option`, for words that need facts")
     many: bool = Field(False, description="Whether the value is a list of options.")
     words: str | None = _function("value", "the value in words, for values without options")
-    expect: str | None = _function("case, value", "the entries of a script's `expect`")
+    expect: str | None = _function("case, value", "what a proposal must say about it, as in a script's `expect`")
     token: str | None = Field(None, description="Which of `tokens` looks like its values.")
-    forms: Lines = Field(("{value}",), description="Texts by which a proposal may name it.")
+    forms: Texts = Field(("{value}",), description="Texts by which a proposal may name it.")
     named: bool = Field(True, description="Whether a proposal must name it.")
     known: float = Field(1.0, ge=0, le=1, description="Share of customers who know it, for identification.")
 
@@ -85,8 +75,11 @@ class RuleDeclaration(StrictModel):
     """A rule: the function of this name in the module, unless it always objects, and the words of its refusal."""
 
     why: str = Field(description="The refusal; slots and the values of `No` are filled in.")
-    about: Lines = Field((), description="Of these texts, filled in, one must stand in a refusal.")
-    shown: str | None = _function("case", "the calls that show it, a list for a choice; if not given, what it reads")
+    about: Texts = Field((), description="Of these texts, filled in, one must stand in a refusal.")
+    shown: str | None = _function(
+        "case",
+        "the calls that show it; a list inside it means one of these. If not given, the calls that the rule reads",
+    )
     earlier: bool = Field(False, description="Whether it is about an earlier deed, which may be mentioned.")
     always: Literal["refuse", "handover"] | None = Field(
         None, description="What it does in every case, if it needs no function: it refuses, or hands the customer over."
@@ -100,11 +93,15 @@ class CallDeclaration(StrictModel):
     arguments: Mapping[str, str] = Field(
         alias="with", description="Argument to a slot or a name of `values`, or to `$who`, the customer's id."
     )
-    binds: tuple[Lines, ...] | None = Field(
+    binds: tuple[Texts, ...] | None = Field(
         None,
         description="Arguments that a proposal must name, the object first; of a list inside it, one is enough. If not"
         " given, those that take a slot that is `named` and has one value.",
     )
+
+
+WishTurn = Literal["change", "otherwise", "withdraw"]
+"""What a customer does with a wish later: changes it before he confirms it or once it is refused, or withdraws it."""
 
 
 class Variant(StrictModel):
@@ -120,7 +117,9 @@ class BreachDeclaration(Variant):
     """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
     rule: str = Field(description="The rule of the wish that must object.")
-    criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
+    criteria: str | None = _function(
+        "case, drawn", "further rubric items; one with the id of an item that is there changes its keys"
+    )
 
 
 class WishDeclaration(StrictModel):
@@ -128,30 +127,32 @@ class WishDeclaration(StrictModel):
 
     kind: str | None = Field(None, description="The kind of the tasks that grant it; the wish's name if not given.")
     granted: bool = Field(True, description="Whether it is ever granted; if not, breaches are all its tasks.")
-    say: Lines = Field(min_length=1, description="How the customer brings it up; slots in it are told at once.")
+    say: Texts = Field(min_length=1, description="How the customer brings it up; slots in it are told at once.")
     hear: Pattern = Field(description="By which the expert recognises it.")
     does: CuePatterns = Field((), description="Patterns that show that a proposal is about it.")
     slots: tuple[str, ...] = Field((), description="Its slots, which are told when an agent asks for them.")
     keeps: tuple[str, ...] = Field((), description="Slots that the customer never changes here.")
-    questions: Mapping[str, Lines] = Field(default_factory=dict, description="Slot to how the expert asks here.")
+    questions: Mapping[str, Texts] = Field(default_factory=dict, description="Slot to how the expert asks here.")
     rules: tuple[str, ...] = Field((), description="Its rules, in the order in which they are asked.")
     values: str | None = _function("case", "the values of `call` and of the lines")
     call: CallDeclaration | None = Field(None, description="The call that grants it; none for a question.")
     propose: str = Field("", description="What the expert says before it asks for a yes.")
-    report: Lines = Field((), description="What the expert says when it is done; built in if not given.")
+    report: Texts = Field((), description="What the expert says when it is done; built in if not given.")
     tell: str = Field("", description="The answer to a question, in the expert's words.")
-    answers: Lines = Field((), description="Of these texts, filled in, one is told in an answer.")
+    answers: Texts = Field((), description="Of these texts, filled in, one is told in an answer.")
     token: str | None = Field(
         None, description="Which of `tokens` an answer looks like; then the customer wants one value of this kind."
     )
     about: CuePattern = Field(
         "", description="Pattern of what names the answer, where others of its kind stand beside it."
     )
-    criteria: str | None = _function("case, drawn", "more rubric items, or keys of those here")
-    then: Lines = Field(
+    criteria: str | None = _function(
+        "case, drawn", "further rubric items; one with the id of an item that is there changes its keys"
+    )
+    then: Texts = Field(
         (), description="Wishes about the same rows, one of which half of the customers with a further wish have next."
     )
-    deeds: Lines = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
+    deeds: Texts = Field((), description="Participles of the deed, or in the answer; not to be claimed if refused.")
     draw: str | None = _function("cast, member", "Drawn; if not given, it is about nothing but the customer")
     breaches: Mapping[str, BreachDeclaration] = Field(
         default_factory=dict, description="Variants that are forbidden; every rule needs one."
@@ -197,49 +198,49 @@ class OwnerDeclaration(StrictModel):
 class KindDeclaration(StrictModel):
     """A kind of task whose customers do something certain; all of it is drawn where it is not given."""
 
-    of: Lines = Field(default=(), description="The kinds whose wishes it has; all that are granted if not given.")
+    of: Texts = Field(default=(), description="The kinds whose wishes it has; all that are granted if not given.")
     further: int | None = Field(default=None, ge=0, description="How many further wishes the customer has.")
     then: str | None = Field(default=None, description="The further wish, which is about the same rows as the first.")
-    turn: Literal["change", "otherwise", "withdraw"] | None = Field(
-        default=None, description="What becomes of the first wish."
-    )
+    turn: WishTurn | None = Field(default=None, description="What becomes of the first wish.")
     slot: str | None = Field(default=None, description="The slot that the customer changes.")
     withheld: bool = Field(default=False, description="Whether the customer tells everything only when asked.")
 
 
-PLAIN = KindDeclaration.model_validate({})
-"""A kind that asks for nothing."""
+ANY_KIND = KindDeclaration()
+"""A kind of which nothing is given, so that all is drawn."""
 
 
 class ServiceDeclaration(StrictModel):
     """The keys of ``service.yaml``."""
 
-    module: Lines = Field(min_length=1, description="The Python file, or files, of rules and functions.")
+    module: Texts = Field(min_length=1, description="The Python file, or files, of rules and functions.")
     ids: str = Field("", description="What the ids of tasks begin with; the domain's name if not given.")
     customer: str = _function("cast", "a new customer, a `Member`", default=...)
     identify: tuple[WayDeclaration, ...] = Field(min_length=1, description="The ways to find the customer, in order.")
     owners: Mapping[str, OwnerDeclaration] = Field(
         default_factory=dict, description="Arguments that name somebody's row; another's must not be used."
     )
-    named_by: Lines = Field(
+    named_by: Texts = Field(
         ("name", "title"), description="Fields of tools' answers by which people speak of the row that has them."
     )
     original_in: str | None = Field(
         None, description="The list in tools' answers whose first row holds what people call original."
     )
     handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
-    tokens: Mapping[str, CuePattern] = Field(default_factory=dict, description="As in the cue file.")
-    leave_after: Lines = Field((), description="Tools after whose success the customer leaves.")
+    tokens: Mapping[str, CuePattern] = Field(
+        default_factory=dict, description="Name to the pattern of values with a shape of their own, such as ids."
+    )
+    leave_after: Texts = Field((), description="Tools after whose success the customer leaves.")
     stranger: str = Field(description="What the expert tells somebody who cannot be found.")
     stranger_kind: str = Field("stranger", description="The kind of the tasks of such people.")
-    vague: Lines = Field(
+    vague: Texts = Field(
         ("Hello, I need some help.", "Hi there, I have a request.", "Good day. Can you help me?"),
         description="First words that leave the wish unsaid.",
     )
-    personas: Lines = Field((), description="Descriptions of customers, for user simulators that improvise.")
-    close: Lines = Field((), description="How customers take their leave.")
-    asides: Mapping[str, AsideDeclaration] = Field(default_factory=dict, description="What no customer can tell.")
-    greetings: Lines = Field(("Hi.", "Hello there.", "Good morning."), description="Words before the first wish.")
+    personas: Texts = Field((), description="Descriptions of customers, for user simulators that improvise.")
+    close: Texts = Field((), description="How customers take their leave.")
+    asides: Mapping[str, SlotCues] = Field(default_factory=dict, description="Details that no customer can tell.")
+    greetings: Texts = Field(("Hi.", "Hello there.", "Good morning."), description="Words before the first wish.")
     vagueness: float = Field(0.25, ge=0, le=1, description="Share of the customers who begin with `vague`.")
     forbidden: float = Field(0.4, ge=0, le=1, description="Share of the tasks whose first wish is a breach.")
     further: float = Field(0.3, ge=0, le=1, description="Share of the tasks with a second wish.")
@@ -250,7 +251,7 @@ class ServiceDeclaration(StrictModel):
     rules: Mapping[str, RuleDeclaration] = Field(default_factory=dict, description="The rules, by their functions.")
     wishes: Mapping[str, WishDeclaration] = Field(min_length=1, description="What customers may ask for.")
     kinds: Mapping[str, KindDeclaration] = Field(default_factory=dict, description="Further kinds of tasks.")
-    fixed: Mapping[Split, Lines] = Field(
+    fixed: Mapping[Split, Texts] = Field(
         default_factory=dict, description="Split to the kinds of its fixed tasks, for `write_fixed`."
     )
 

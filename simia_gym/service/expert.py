@@ -56,23 +56,23 @@ class ServiceExpert:
         """Forget the episode before; ``first`` is the first message of the new one."""
         self._first = first
         self._listener = Listener(self.service)
-        self._read = 0
-        self._called: ToolCall | None = None
-        self._known: dict[str, Any] = {}
-        self._before: dict[str, Any] = {}
-        self._who: str | None = None
-        self._details: dict[str, Any] = {}
-        self._ways = [0] * len(self.service.declared.identify)
-        self._tried: set[str] = set()
+        self._read = 0  # number of messages that it has read
+        self._called: ToolCall | None = None  # the call of which it awaits the result
+        self._known: dict[str, Any] = {}  # results of calls, by `key_of`
+        self._before: dict[str, Any] = {}  # results from before the first change
+        self._who: str | None = None  # the customer's id
+        self._details: dict[str, Any] = {}  # the slots by which the customer is found
+        self._ways = [0] * len(self.service.declared.identify)  # how often it has asked for the slots of each way
+        self._tried: set[str] = set()  # calls that looked for the customer, by `key_of`
         self._reset(None, {})
 
     def _reset(self, wish: str | None, slots: dict[str, Any]) -> None:
         """Begin a wish."""
         self._wish, self._slots = wish, slots
         self._proposed: Grant | None = None
-        self._agreed = False
-        self._closed = False
-        self._outcome = ""
+        self._agreed = False  # whether the customer said yes to the proposal
+        self._closed = False  # whether the wish was answered, refused or reported
+        self._outcome = ""  # "done", "refused", or the error of the call that was agreed
 
     def act(self, messages: Sequence[Message]) -> PolicyAction:
         """Give the next action: one tool call, or a message to the customer."""
@@ -136,7 +136,7 @@ class ServiceExpert:
         names = self.service.declared.wishes[self._wish].slots
         if self._proposed is not None or self._closed:  # what needs facts is read anew, the latest text first
             self._proposed, self._closed = None, False
-            slots = self.service.slots
+            slots = self.service.declared.slots
             for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
                 self._slots.pop(name, None)
         told = self._listener.slots(names, text)
@@ -172,22 +172,22 @@ class ServiceExpert:
             return self._proposed.call
         case = Case(self._who or "", self._reader, self._slots, self._listener.find, self._first_reader)
         try:
-            verdict = decide(self.service, wish, case, strict=self.strict)
+            decision = decide(self.service, wish, case, strict=self.strict)
         except Need as need:
             if need.call is not None:
                 return need.call
             self._listener.asked = need.slot
-            return self._pick(wish.questions.get(need.slot) or self.service.slots[need.slot].question)
-        if isinstance(verdict, Refusal):
+            return self._pick(wish.questions.get(need.slot) or self.service.declared.slots[need.slot].question)
+        if isinstance(decision, Refusal):
             self._closed, self._outcome = True, "refused"
-            if verdict.handover is not None:
-                return verdict.handover
-            return self._say("sorry", why=verdict.why)
-        if isinstance(verdict, Answer):
+            if decision.handover is not None:
+                return decision.handover
+            return self._say("sorry", why=decision.why)
+        if isinstance(decision, Answer):
             self._closed = True
-            return verdict.text
-        self._proposed, self._agreed = verdict, False
-        return f"{wish.propose.format(**verdict.words)} {self._say('go')}"
+            return decision.text
+        self._proposed, self._agreed = decision, False
+        return f"{wish.propose.format(**decision.words)} {self._say('go')}"
 
     def _reader(self, call: ToolCall) -> Any:
         key = key_of(call)
@@ -214,7 +214,7 @@ class ServiceExpert:
                 self._ways[number] += 1
                 wanted = [missing[(asked - 1) % len(missing)]] if asked else missing
                 self._listener.asked = wanted[0] if len(wanted) == 1 else ""
-                return " ".join(self._pick(self.service.slots[slot].question) for slot in wanted)
+                return " ".join(self._pick(self.service.declared.slots[slot].question) for slot in wanted)
         if not self.strict:
             self._who = "nobody"
             return None

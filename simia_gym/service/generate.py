@@ -17,13 +17,13 @@ from simia_gym.errors import InputError
 from simia_gym.service import criteria
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
-from simia_gym.service.decide import Grant, Verdict, decide, objector
-from simia_gym.service.declaration import PLAIN, BreachDeclaration, KindDeclaration, Variant
-from simia_gym.service.proof import unnoticed, unread
-from simia_gym.service.script import Turn, Wanted, requests, script
+from simia_gym.service.decide import Decision, Grant, decide, objector
+from simia_gym.service.declaration import ANY_KIND, BreachDeclaration, KindDeclaration, Variant, WishTurn
+from simia_gym.service.proof import SAMPLES, unnoticed, unread
+from simia_gym.service.script import Scene, Wanted, requests, script
 from simia_gym.service.service import Service
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Op, Split, Task
+from simia_gym.types import JsonObject, Split, Task
 
 SPAN = 1_000_000_000
 """Number of generated tasks of each split; the ranges of their seeds do not overlap."""
@@ -33,11 +33,23 @@ _TRIED = 20
 _STRANGER: tuple[str, str] = ("", "")
 """What stands for a wish and its breach where nobody can be found."""
 _ATTEMPTS = 100
-_SAMPLES = 3
+"""How often a task of a kind is drawn anew if its customer does not do what the kind says."""
 
 
 @dataclass(frozen=True)
 class _Plan:
+    """What is settled before a task is drawn.
+
+    Attributes:
+        seed: The seed.
+        base: Ids of the rows, as in `Cast`.
+        attempt: How often the task has been drawn before.
+        first: The first wish.
+        variant: The breach or edge of it that is drawn for certain; ``""`` for none.
+        poses: Whether somebody whom the agent cannot find poses as a customer.
+        kind: What the customer does.
+    """
+
     seed: int
     base: int
     attempt: int
@@ -45,24 +57,6 @@ class _Plan:
     variant: str
     poses: bool
     kind: KindDeclaration
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Who wants what in a task, and the state in which it begins."""
-
-    member: Member
-    details: Mapping[str, Any]
-    wanted: Sequence[Wanted]
-    variant: Variant | None
-    setup: tuple[Op, ...]
-    state: State
-
-    def fits(self, kind: KindDeclaration) -> bool:
-        """Whether the customer does what a kind says."""
-        turned = kind.turn in (None, self.wanted[0].turn)
-        further = [wanted.name for wanted in self.wanted[1:]]
-        return turned and kind.further in (None, len(further)) and kind.then in (None, *further)
 
 
 class Generator:
@@ -131,7 +125,7 @@ class Generator:
         place = _SPLITS.index(split) + 1
         seed = place * SPAN * 2 + index
         chance = random.Random(f"{seed} plan {attempt or ''}")
-        more = declared.kinds.get(kind or "", PLAIN)
+        declared_kind = declared.kinds.get(kind or "", ANY_KIND)
         if kind is None:
             forbidden = chance.random() < declared.forbidden
             plain = [(wish, edge) for wish, edge in self._granted if not edge]
@@ -142,7 +136,9 @@ class Generator:
         poses = pair == _STRANGER
         if poses:
             first = chance.choice(self._granted)[0]
-        scene = self._scene(_Plan(seed, place * 1_000_000, attempt, first, breach, poses, more), chance, task_id)
+        scene = self._scene(
+            _Plan(seed, place * 1_000_000, attempt, first, breach, poses, declared_kind), chance, task_id
+        )
         talk = random.Random(f"{seed} talk")
         who = scene.member.key
         made = [
@@ -150,10 +146,10 @@ class Generator:
             for wanted in scene.wanted
         ]
         said = [request for several in made for request, _ in several]
-        user = script(service, scene.details, said, talk, vague=more.withheld)
+        user = script(service, scene.details, said, talk, vague=declared_kind.withheld)
         if poses:
-            items = [criteria.customer(service, None), *criteria.stranger(service, said)]
-            return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=tuple(items))
+            items = tuple(criteria.stranger(service, said))
+            return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=items)
         alone = sum(map(len, made)) == 1
         judged = criteria.Judged(service, who, scene.state, scene.variant, scene.wanted, alone=alone, where=task_id)
         for wanted, several in zip(scene.wanted, made, strict=True):
@@ -162,7 +158,7 @@ class Generator:
         edges = declared.wishes[first].edges
         label = self._kind(first, next((name for name, one in edges.items() if one is scene.variant), breach))
         if kind in declared.kinds:
-            label = kind if kind and scene.fits(more) else ""
+            label = kind if kind and scene.fits(declared_kind) else ""
         return Task(
             task_id, split, label, setup=scene.setup, user=user, gold=tuple(judged.gold),
             goal=goal_of(scene.state, judged.state), criteria=tuple(judged.items),
@@ -180,21 +176,20 @@ class Generator:
         edge = named or chance.choice((None, *wish.edges.values()))
         breach = wish.breaches.get(plan.variant)
         like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
+        slots = {name: value for one in (edge, like, named) if one for name, value in one.slots.items()}
         main = breach or edge
-        alone = [main] if main else []
-        slots = {**(edge.slots if edge else {}), **(like.slots if like else {}), **(named.slots if named else {})}
-        own = main.slots if main else {}
-        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = [([] if plan.poses else alone, slots)]
+        alone, own = ([main], main.slots) if main else ([], {})
+        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = []
         if edge and breach:
-            ways.insert(0, ([edge, breach], slots))
+            ways.append(([edge, breach], slots))
+        ways.append(([] if plan.poses else alone, slots))
         if slots != own and not plan.poses:
             ways += [] if breach or named else [([], slots)]
             ways.append((alone, own))
-        rule = breach.rule if breach else None
-        found = None
+        rule, found = breach.rule if breach else None, None
         for variants, changed in ways:
             single = self._cast(plan, variants, changed, ())
-            found = objector(self.verdict(single, single.wanted[0], single.state))
+            found = self._objector(single)
             if found == rule or plan.poses:
                 break
         else:
@@ -212,16 +207,14 @@ class Generator:
             return self._cast(plan, variants, changed, [then], same=True)
         for _ in others:
             several = self._cast(plan, variants, changed, chance.sample(others, count))
-            first = objector(self.verdict(several, several.wanted[0], several.state))
-            if first == rule and self._apart(several, task_id):
+            if self._objector(several) == rule and self._apart(several, task_id):
                 return several
         return single
 
     def sample(self, wish: str, variant: Variant | None, number: int) -> Scene:
         """Draw a customer with one wish, for proofs."""
-        slots = {} if variant is None else variant.slots
-        variants = () if variant is None else (variant,)
-        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, PLAIN), variants, slots, ())
+        variants, slots = ((), {}) if variant is None else ((variant,), variant.slots)
+        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, ANY_KIND), variants, slots, ())
 
     def problems(self) -> Iterator[InputError]:
         """Draw some tasks of every kind, and find lines of customers that the expert does not understand."""
@@ -245,10 +238,10 @@ class Generator:
                 continue
             for variant in (*([None] if wish.granted else []), *wish.edges.values(), *wish.breaches.values()):
                 wanted = variant.rule if isinstance(variant, BreachDeclaration) else None
-                for number in range(_SAMPLES):
+                for number in range(SAMPLES):
                     scene = self.sample(name, variant, number)
                     try:
-                        if objector(self.verdict(scene, scene.wanted[0], scene.state)) != wanted:
+                        if self._objector(scene) != wanted:
                             return True
                     except Exception:  # a rule that breaks is noticed
                         return True
@@ -276,7 +269,7 @@ class Generator:
         for number, one in enumerate(wanted):
             turns = random.Random(f"{plan.seed} turn {number} {plan.attempt}")
             one.withheld = plan.kind.withheld
-            kind = plan.kind if number == 0 else PLAIN
+            kind = plan.kind if number == 0 else ANY_KIND
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
@@ -307,61 +300,67 @@ class Generator:
         service, declared = self.service, self.service.declared
         wish = declared.wishes[wanted.name]
         withdraws, share = rng.random(), rng.random()
-        turn: Turn | None = "change" if share < declared.changes else "otherwise"
-        if share >= declared.changes + declared.otherwise:
-            turn = None
-        if may_withdraw and withdraws < declared.withdrawals:
+        turn: WishTurn | None = None
+        if kind.turn is not None:
+            turn = kind.turn
+        elif may_withdraw and withdraws < declared.withdrawals:
             turn = "withdraw"
-        turn = kind.turn or turn
+        elif share < declared.changes:
+            turn = "change"
+        elif share < declared.changes + declared.otherwise:
+            turn = "otherwise"
         if turn is None or (wish.call is None and turn != "otherwise"):
             return
         if turn == "withdraw":
             wanted.turn = turn
             return
-        slots = [slot for slot in wish.slots if service.slots[slot].instead and slot not in wish.keeps]
+        slots = [slot for slot in wish.slots if declared.slots[slot].instead and slot not in wish.keeps]
         slots = [slot for slot in slots if kind.slot in (None, slot)]
         if not slots:
             return
         slot = rng.choice(slots)
         last = wanted.drawn.slots
         values: Iterable[Any]
-        if service.slots[slot].choice or service.slots[slot].options:
+        if declared.slots[slot].choice or declared.slots[slot].options:
             options = service.options(slot, cast.case(member, last))
-            values = ([one] for one in options) if service.slots[slot].many else options
+            values = ([one] for one in options) if declared.slots[slot].many else options
         else:
             values = [self._draw(cast, wanted.name, member).slots[slot]]
         others = [one for one in values if one != last[slot]]
         if turn == "change":
             case = cast.case(member, last)
-            rules = {objector(decide(service, wish, case)), None}
-            firsts = [{**last, slot: one} for one in others]
-            firsts = [
-                one
-                for one in firsts
-                if objector(decide(service, wish, Case(case.who, case.reader, dict(one)))) in rules
-            ]
+
+            def rule(slots: Mapping[str, Any]) -> str | None:
+                return objector(decide(service, wish, Case(case.who, case.reader, dict(slots))))
+
+            rules = {rule(last), None}
+            firsts = [first for first in ({**last, slot: one} for one in others) if rule(first) in rules]
             if firsts:
                 wanted.drawn.slots = rng.choice(firsts)
                 wanted.turn, wanted.slot, wanted.other = turn, slot, last[slot]
         elif others:
             wanted.turn, wanted.slot, wanted.other = turn, slot, rng.choice(others)
 
-    def verdict(self, scene: Scene, wanted: Wanted, state: State, *, strict: bool = True) -> Verdict:
+    def _decide(self, scene: Scene, wanted: Wanted, state: State, *, strict: bool = True) -> Decision:
         """What the rules say of a wish as it was drawn, in a state; what grants it if they do not count."""
         wish, reader = self.service.declared.wishes[wanted.name], self.service.reader(state)
         return decide(self.service, wish, Case(scene.member.key, reader, dict(wanted.last)), strict=strict)
 
+    def _objector(self, scene: Scene) -> str | None:
+        """The rule that objects to the first wish, if one does."""
+        return objector(self._decide(scene, scene.wanted[0], scene.state))
+
     def _apart(self, scene: Scene, task_id: str) -> bool:
         """Whether granting one of two wishes neither makes the other's call nor changes what the rules say of it."""
         for one, other in permutations(scene.wanted, 2):
-            verdict = self.verdict(scene, one, scene.state)
-            if isinstance(verdict, Grant):
-                granted = self.verdict(scene, other, scene.state, strict=False)
-                if isinstance(granted, Grant) and granted.call == verdict.call:
+            decision = self._decide(scene, one, scene.state)
+            if isinstance(decision, Grant):
+                granted = self._decide(scene, other, scene.state, strict=False)
+                if isinstance(granted, Grant) and granted.call == decision.call:
                     return False
-                after = self.service.after(scene.state, verdict.call, task_id)
-                before = objector(self.verdict(scene, other, scene.state))
-                if objector(self.verdict(scene, other, after)) != before:
+                after = self.service.after(scene.state, decision.call, task_id)
+                before = objector(self._decide(scene, other, scene.state))
+                if objector(self._decide(scene, other, after)) != before:
                     return False
         return True
 
@@ -402,7 +401,7 @@ class Generator:
         before = dict(drawn.slots)
         self.service.function(variant.do)(cast, drawn, member)
         for slot, value in before.items():
-            if self.service.slots[slot].choice and drawn.slots[slot] != value:
+            if self.service.declared.slots[slot].choice and drawn.slots[slot] != value:
                 what = f"{variant.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
                 fix = "Set it under `slots`, which every task of the wish takes as often."
                 raise InputError(what, where=self.service.where(*place, "do"), fix=fix)

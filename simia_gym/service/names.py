@@ -61,11 +61,14 @@ def _plain(line: str) -> str:
     return re.sub(r"\{(\w+)[^}]*\}", r"\1", line)
 
 
-def _same(keys: Iterable[str]) -> dict[str, str]:
-    return {key: key for key in keys}
+def _keys(names: Iterable[str]) -> dict[str, str]:
+    """Names that are keys of the file, each at its own place."""
+    return {name: name for name in names}
 
 
 class _Names:
+    """Checks the parts of a declaration, one after the other."""
+
     def __init__(self, declared: ServiceDeclaration, tools: Mapping[str, ToolSpec], where: Where) -> None:
         self.declared, self.tools, self.where = declared, tools, where
 
@@ -82,7 +85,7 @@ class _Names:
             yield from self._call(declared.handover.tool, declared.handover.arguments, "handover")
         yield from self._known("there is no tool", dict(enumerate(declared.leave_after)), self.tools, "leave_after")
         arguments = {name for spec in self.tools.values() for name in spec.parameters["properties"]}
-        yield from self._known("no tool has an argument", _same(declared.owners), arguments, "owners")
+        yield from self._known("no tool has an argument", _keys(declared.owners), arguments, "owners")
         for name, kind in declared.kinds.items():
             then = {} if kind.then is None else {"then": kind.then}
             yield from self._known("there is no wish", then, declared.wishes, "kinds", name)
@@ -126,7 +129,7 @@ class _Names:
         declared, here = self.declared, ("wishes", name)
         yield from self._known("there is no slot", dict(enumerate(wish.slots)), declared.slots, *here, "slots")
         yield from self._known("the wish has no slot", dict(enumerate(wish.keeps)), wish.slots, *here, "keeps")
-        yield from self._known("the wish has no slot", _same(wish.questions), wish.slots, *here, "questions")
+        yield from self._known("the wish has no slot", _keys(wish.questions), wish.slots, *here, "questions")
         yield from self._known("there is no rule", dict(enumerate(wish.rules)), declared.rules, *here, "rules")
         yield from self._known("there is no wish", dict(enumerate(wish.then)), declared.wishes, *here, "then")
         if wish.token is not None:
@@ -169,25 +172,32 @@ class _Names:
         for key in ("breaches", "edges"):
             for name, variant in getattr(wish, key).items():
                 there = (*here, key, name, "slots")
-                yield from self._known("the wish has no slot", _same(variant.slots), wish.slots, *there)
+                yield from self._known("the wish has no slot", _keys(variant.slots), wish.slots, *there)
 
     def _call(self, tool: str, arguments: Iterable[str], *here: str | int) -> Iterator[DomainError]:
         """The tool, and its arguments: all that it needs, and no others."""
         yield from self._known("there is no tool", {"tool": tool}, self.tools, *here)
         if tool in self.tools:
             parameters = self.tools[tool].parameters
-            yield from self._known(f"{tool} has no argument", _same(arguments), parameters["properties"], *here, "with")
+            yield from self._known(f"{tool} has no argument", _keys(arguments), parameters["properties"], *here, "with")
             for missing in sorted({*parameters.get("required", ())} - {*arguments}):
                 yield self._wrong(f"{tool} needs the argument {missing!r}", "Add it.", *here, "with")
 
     def _known(
-        self, without: str, named: Mapping[Any, str], known: Collection[str], *here: str | int
+        self, problem: str, names: Mapping[Any, str], known: Collection[str], *here: str | int
     ) -> Iterator[DomainError]:
-        """What is named there, by key or index, is known."""
-        for part, name in named.items():
+        """Names that are not among those that are known.
+
+        Args:
+            problem: What is wrong with such a name, up to the name.
+            names: The names, by the key or index at which they stand.
+            known: The names that there are.
+            *here: The place of the keys.
+        """
+        for part, name in names.items():
             if name not in known:
                 fix = f"{did_you_mean(name, known)}There is: {', '.join(sorted(known)) or 'none'}."
-                yield self._wrong(f"{without} {name!r}", fix, *here, part)
+                yield self._wrong(f"{problem} {name!r}", fix, *here, part)
 
     def _filled(self, line: str, known: Collection[str] | None, *here: str | int) -> Iterator[DomainError]:
         """The places of a text that are filled in; ``None`` if a function gives values of any name."""

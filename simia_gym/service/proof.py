@@ -6,18 +6,19 @@ import ast
 import inspect
 import random
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.errors import DomainError, InputError
 from simia_gym.service.case import Case
 from simia_gym.service.declaration import Variant
 from simia_gym.service.reading import Listener
-from simia_gym.service.script import OTHER_LINES, turned
+from simia_gym.service.script import OTHER_LINES, Scene, slots_told, turned
 from simia_gym.service.service import Service
 
-_SAMPLES = 3
+SAMPLES = 3
+"""Number of customers that are drawn with each wish, or with each of its breaches and edges."""
 _MOVES: dict[type[ast.cmpop], tuple[tuple[type[ast.cmpop], int], ...]] = {
     ast.Gt: ((ast.GtE, 0),),
     ast.GtE: ((ast.Gt, 0), (ast.GtE, -1)),
@@ -27,69 +28,70 @@ _MOVES: dict[type[ast.cmpop], tuple[tuple[type[ast.cmpop], int], ...]] = {
 """Comparison to others, with what is added to the right side: those between which the next value is decided."""
 
 
-def unread(service: Service, sample: Callable[[str, Variant | None, int], Any]) -> Iterator[InputError]:
+Sample: TypeAlias = Callable[[str, Variant | None, int], Scene]
+"""Draws a customer with one wish, as `Generator.sample`."""
+
+
+def unread(service: Service, sample: Sample) -> Iterator[InputError]:
     """Say every line that a customer may say to the expert's reader, with values that are drawn.
 
     Args:
         service: The service.
-        sample: Draws a customer with a wish, as `Generator.sample`.
+        sample: Draws the customers.
 
     Yields:
         A mistake for each line in which the reader does not find the wish and the slots that it tells.
     """
     found: dict[str, InputError] = {}
-    for error in _unread(service, sample, _Reader(service)):
+    for error in _unread(service, sample, _Heard(service)):
         found.setdefault(error.where, error)
     yield from found.values()
 
 
-def _unread(
-    service: Service, sample: Callable[[str, Variant | None, int], Any], check: _Reader
-) -> Iterator[InputError]:
+def _unread(service: Service, sample: Sample, check: _Heard) -> Iterator[InputError]:
     for at, line in enumerate(service.declared.vague):
-        yield from check.line(line, ["vague", at], None)
+        yield from check.line(line, ("vague", at), None)
     for name, wish in service.declared.wishes.items():
-        for number in range(_SAMPLES):
-            scene = sample(name, None, number)
+        for number in range(SAMPLES):
+            scene, rng = sample(name, None, number), random.Random(number)
             slots = scene.wanted[0].drawn.slots
-            reader = service.reader(scene.state)
-            rng = random.Random(number)
-            case = Case(scene.member.key, reader, dict(slots))
+            case = Case(scene.member.key, service.reader(scene.state), dict(slots))
             spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
             for at, line in enumerate(wish.say):
-                told = {slot: slots[slot] for slot in wish.slots if f"{{{slot}}}" in line}
+                told = {slot: slots[slot] for slot in slots_told([line], wish.slots)}
                 for before in ("", *service.declared.greetings, *OTHER_LINES):
                     text = f"{before} {line.format(**spoken)}".strip()
-                    yield from check.line(text, ["wishes", name, "say", at], name, told, case)
+                    yield from check.line(text, ("wishes", name, "say", at), name, told, case)
             for slot, value in slots.items():
                 yield from check.slot(slot, value, case, rng)
-                for at, line in enumerate(service.slots[slot].describe if slot in wish.slots else ()):
-                    yield from check.line(
-                        line.format(**spoken), ["slots", slot, "describe", at], None, {slot: value}, case
-                    )
+                for at, line in enumerate(service.declared.slots[slot].describe if slot in wish.slots else ()):
+                    place = ("slots", slot, "describe", at)
+                    yield from check.line(line.format(**spoken), place, None, {slot: value}, case)
             for slot, value in scene.details.items():
                 yield from check.slot(slot, value, case, rng)
     for line in OTHER_LINES:
-        yield from check.line(line, ["wishes"], None)
+        yield from check.line(line, ("wishes",), None)
 
 
-class _Reader:
+class _Heard:
+    """Says lines to the expert, and tells what it hears otherwise than it should."""
+
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def slot(self, slot: str, value: Any, case: Case, rng: random.Random) -> Iterator[InputError]:
         """The lines that tell a slot: a drawn value, or every one that is listed."""
-        declared = self._service.slots[slot]
+        declared = self._service.declared.slots[slot]
         for one in [value] if declared.many else [value, *self._service.options(slot, case)]:
             spoken = self._service.spoken(slot, one, case, rng)
             for at, line in enumerate(declared.say):
-                yield from self.line(line.format(value=spoken), ["slots", slot, "say", at], None, {slot: one}, case)
+                yield from self.line(line.format(value=spoken), ("slots", slot, "say", at), None, {slot: one}, case)
             for at, line in enumerate(declared.instead):
                 for text in turned([line], spoken):
-                    yield from self.line(text, ["slots", slot, "instead", at], None, {slot: one}, case)
+                    yield from self.line(text, ("slots", slot, "instead", at), None, {slot: one}, case)
 
     def line(
-        self, text: str, place: list[str | int], wish: str | None, told: dict[str, Any] | None = None,
+        self, text: str, place: Sequence[str | int], wish: str | None, told: dict[str, Any] | None = None,
         case: Case | None = None,
     ) -> Iterator[InputError]:  # fmt: skip
         """One line: the wish that it makes, and the slots that it tells."""
@@ -106,7 +108,7 @@ class _Reader:
             if read[slot] != value:
                 yield self._wrong(text, place, f"reads {slot} as {read[slot]!r}", repr(value))
 
-    def _wrong(self, text: str, place: list[str | int], what: str, right: str) -> InputError:
+    def _wrong(self, text: str, place: Sequence[str | int], what: str, right: str) -> InputError:
         fix = "Change the line, or the pattern that reads it."
         return DomainError(f"in {text!r} the expert {what}, not {right}", where=self._service.where(*place), fix=fix)
 

@@ -56,7 +56,7 @@ class Listener:
             Need: A function looks at something unknown.
         """
         value = self._value(name, text)
-        slot = self._service.slots[name]
+        slot = self._service.declared.slots[name]
         if value is not None or (slot.find is None and slot.options is None):
             return value
         if slot.find is not None:
@@ -65,7 +65,7 @@ class Listener:
         return (found or None) if slot.many else next(iter(found), None)
 
     def _value(self, name: str, text: str) -> Any:
-        slot = self._service.slots[name]
+        slot = self._service.declared.slots[name]
         words = {value: (*option.say, *option.forms, *option.heard) for value, option in slot.choice.items()}
         for value in named_in(text, words):
             return value

@@ -1,18 +1,21 @@
-"""The customer's script, made before any verdict: what he says does not tell whether his wish is allowed."""
+"""The customer's script, made before any decision: what he says does not tell whether his wish is allowed."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import cycle
+from typing import Any
 
 from simia_gym.service.case import Case
-from simia_gym.service.cast import Drawn
+from simia_gym.service.cast import Drawn, Member
 from simia_gym.service.decide import Answer, decide
+from simia_gym.service.declaration import KindDeclaration, Variant, WishTurn
 from simia_gym.service.service import Service
-from simia_gym.types import JsonObject
+from simia_gym.state import State
+from simia_gym.types import JsonObject, Op
 from simia_gym.users.scripted import ACCEPT, INSIST
 
 _DESCRIBED = 1 / 3
@@ -24,9 +27,6 @@ _PLAIN_WORD = re.compile(r"^[a-z](?=[a-z]*(?:[ ,]|\.?$))")
 _WITHDRAW = ("On second thought, forget about it.", "No, I have changed my mind, I don't want that any more.")
 OTHER_LINES = (*ACCEPT, *INSIST, *_WITHDRAW)
 """What customers say that makes no wish and tells no detail."""
-
-Turn = Literal["change", "otherwise", "withdraw"]
-"""What a customer may do with a wish: change it before he confirms it, change it once it is refused, withdraw it."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Wanted:
 
     name: str
     drawn: Drawn
-    turn: Turn | None = None
+    turn: WishTurn | None = None
     slot: str = ""
     other: Any = None
     withheld: bool = False
@@ -58,6 +58,33 @@ class Wanted:
     def then(self) -> dict[str, Any]:
         """The slots with the other value."""
         return {**self.drawn.slots, self.slot: self.other} if self.slot else self.drawn.slots
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who wants what in a task, and the state in which it begins.
+
+    Attributes:
+        member: The customer.
+        details: By which the agent looks for the customer, slot to value; a stranger's lead nowhere.
+        wanted: The wishes, in order.
+        variant: The breach or edge of the first wish, if it is one.
+        setup: The operations that make the state.
+        state: The initial state.
+    """
+
+    member: Member
+    details: Mapping[str, Any]
+    wanted: Sequence[Wanted]
+    variant: Variant | None
+    setup: tuple[Op, ...]
+    state: State
+
+    def fits(self, kind: KindDeclaration) -> bool:
+        """Whether the customer does what a kind says."""
+        turned = kind.turn in (None, self.wanted[0].turn)
+        further = [wanted.name for wanted in self.wanted[1:]]
+        return turned and kind.further in (None, len(further)) and kind.then in (None, *further)
 
 
 def requests(service: Service, wanted: Wanted, case: Case, rng: random.Random) -> list[tuple[JsonObject, set[str]]]:
@@ -74,7 +101,8 @@ def requests(service: Service, wanted: Wanted, case: Case, rng: random.Random) -
         return [(made, told)]
     new, _ = request(service, wanted, wanted.then, Case(case.who, case.reader, wanted.then), rng)
     spoken = service.spoken(wanted.slot, wanted.other, case, rng)
-    lines = turned(service.slots[wanted.slot].instead, spoken, _CHANGE if wanted.turn == "change" else _OTHERWISE)
+    frames = _CHANGE if wanted.turn == "change" else _OTHERWISE
+    lines = turned(service.declared.slots[wanted.slot].instead, spoken, frames)
     if wanted.turn == "change":
         slots = {wanted.slot: answer(service, wanted.slot, spoken)}
         made["change"] = {"say": lines, "slots": slots, "expect": new["expect"]}
@@ -90,7 +118,7 @@ def turned(instead: Iterable[str], spoken: str, frames: Iterable[str] = (*_CHANG
 def request(
     service: Service, wanted: Wanted, slots: dict[str, Any], case: Case, rng: random.Random
 ) -> tuple[JsonObject, set[str]]:
-    """One request of the script, with the same lines and the same number of objections for every verdict.
+    """One request of the script, with the same lines and the same number of objections for every decision.
 
     Args:
         service: The service.
@@ -105,11 +133,11 @@ def request(
     wish = service.declared.wishes[wanted.name]
     lines: dict[frozenset[str], list[str]] = {}
     for line in wish.say:
-        lines.setdefault(frozenset(slot for slot in wish.slots if f"{{{slot}}}" in line), []).append(line)
+        lines.setdefault(frozenset(slots_told([line], wish.slots)), []).append(line)
     told = rng.choice(list(lines))
     told = min(lines, key=len) if wanted.withheld else told
     spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
-    described = [slot for slot in slots if service.slots[slot].describe]
+    described = [slot for slot in slots if service.declared.slots[slot].describe]
     described = [slot for slot in described if (rng.random() < _DESCRIBED or wanted.withheld) and slot not in told]
     made: JsonObject = {
         "id": wanted.name,
@@ -124,7 +152,7 @@ def request(
     }
     if wish.call is not None:
         made["action"] = wanted.name
-        named = [slot for slot in wish.slots if service.slots[slot].named]
+        named = [slot for slot in wish.slots if service.declared.slots[slot].named]
         made["expect"] = [entry for slot in named for entry in _expected(service, slot, slots[slot], case)]
         made["done"] = [{"tool": wish.call.tool}]
     else:
@@ -132,20 +160,25 @@ def request(
         made["told"] = [list(answered.texts)] if isinstance(answered, Answer) and answered.texts else []
         if wish.token is not None:
             made["answer"], made["about"] = wish.token, wish.about
-    lines_told = [line for slot in described for line in service.slots[slot].describe]
-    return made, {*told, *(slot for slot in slots if any(f"{{{slot}}}" in line for line in lines_told))}
+    descriptions = [line for slot in described for line in service.declared.slots[slot].describe]
+    return made, {*told, *slots_told(descriptions, slots)}
+
+
+def slots_told(lines: Collection[str], slots: Iterable[str]) -> list[str]:
+    """The slots that are filled into one of the lines."""
+    return [slot for slot in slots if any(f"{{{slot}}}" in line for line in lines)]
 
 
 def answer(service: Service, slot: str, spoken: str) -> JsonObject:
     """What the customer says when asked for a slot, with a capital unless an id comes first."""
-    said = [line.format(value=spoken) for line in service.slots[slot].say]
+    said = [line.format(value=spoken) for line in service.declared.slots[slot].say]
     return {"say": [_PLAIN_WORD.sub(lambda word: word[0].upper(), line) for line in said], "values": [spoken]}
 
 
 def _description(service: Service, slot: str, spoken: Mapping[str, str]) -> JsonObject:
     """What the customer says when asked for a slot that he can only describe by others."""
-    lines = service.slots[slot].describe
-    values = [words for other, words in spoken.items() if any(f"{{{other}}}" in line for line in lines)]
+    lines = service.declared.slots[slot].describe
+    values = [spoken[other] for other in slots_told(lines, spoken)]
     return {"say": [line.format(**spoken) for line in lines], "values": values}
 
 
@@ -158,7 +191,7 @@ def script(
         service: The service.
         details: By which the customer is found, slot to value.
         requests: The requests, in order.
-        rng: Source of chance; it has seen no verdict.
+        rng: Source of chance; it has seen no decision.
         vague: Whether the opening tells no wish for certain; else that is drawn.
     """
     declared = service.declared
@@ -169,18 +202,13 @@ def script(
         for slot, value in details.items()
         if rng.random() < declared.slots[slot].known or slot in last
     }
-    opening = (
-        declared.vague
-        if vague
-        else tuple(
-            f"{declared.greetings[index % len(declared.greetings)]} {line}"
-            for index, line in enumerate(requests[0]["say"])
-        )
-    )
+    greeted = [
+        f"{greeting} {line}" for greeting, line in zip(cycle(declared.greetings), requests[0]["say"], strict=False)
+    ]
     return {
         "type": "scripted",
         **({"persona": rng.choice(declared.personas)} if declared.personas else {}),
-        "opening": list(opening),
+        "opening": list(declared.vague) if vague else greeted,
         **({"vague": True} if vague else {}),
         "facts": facts,
         "requests": list(requests),
@@ -190,7 +218,7 @@ def script(
 
 def _expected(service: Service, slot: str, value: Any, case: Case) -> list[JsonObject]:
     """What a proposal must say about a slot: one of some texts, and none of some others."""
-    declared = service.slots[slot]
+    declared = service.declared.slots[slot]
     token = {} if declared.token is None else {"token": declared.token}
     if declared.expect is not None:
         return [{"slot": slot, **entry, **token} for entry in service.function(declared.expect)(case, value)]

@@ -17,9 +17,10 @@ from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.language import Reading, read, times_in
 from simia_gym.service import names
 from simia_gym.service.case import Case, Need, Option, Reader, decoded
-from simia_gym.service.declaration import AsideDeclaration, ServiceDeclaration, SlotDeclaration, WishDeclaration
+from simia_gym.service.declaration import ServiceDeclaration, WishDeclaration
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
+from simia_gym.users.cues import SlotCues
 
 
 class Service:
@@ -58,7 +59,7 @@ class Service:
         problems = [
             DomainError(
                 f"there is no table {owner.table!r}",
-                where=Lines(self.path).where(["owners", argument, "table"]),
+                where=self.where("owners", argument, "table"),
                 fix=f"{did_you_mean(owner.table, tables)}There is: {', '.join(tables)}.",
             )
             for argument, owner in self.declared.owners.items()
@@ -90,13 +91,8 @@ class Service:
         return self._functions[name]
 
     def replace(self, name: str, function: Any) -> None:
-        """Let another function take the place of one of the module."""
+        """Put another function in the place of one of the module."""
         self._functions[name] = function
-
-    @cached_property
-    def slots(self) -> Mapping[str, SlotDeclaration]:
-        """The declared slots."""
-        return self.declared.slots
 
     @cached_property
     def policy(self) -> Reading:
@@ -137,7 +133,7 @@ class Service:
 
     def options(self, slot: str, case: Case) -> Mapping[Any, Option]:
         """The values that a slot may take, with their words, if they are listed."""
-        declared = self.slots[slot]
+        declared = self.declared.slots[slot]
         found: Mapping[Any, Option] = self.function(declared.options)(case) if declared.options else declared.choice
         return found
 
@@ -145,7 +141,7 @@ class Service:
         """A slot's value as customers say it: in the first way, or in one that is drawn."""
         options = self.options(slot, case)
         texts = []
-        for one in value if self.slots[slot].many else [value]:
+        for one in value if self.declared.slots[slot].many else [value]:
             if options and one in options:
                 texts.append(options[one].say[0] if rng is None else rng.choice(options[one].say))
             else:
@@ -154,7 +150,7 @@ class Service:
 
     def in_text(self, slot: str, value: Any) -> str:
         """A value without options as a text."""
-        words = self.slots[slot].words
+        words = self.declared.slots[slot].words
         return str(value) if words is None else str(self.function(words)(value))
 
     def in_words(self, wish: WishDeclaration, case: Case) -> dict[str, str]:
@@ -173,8 +169,8 @@ class Service:
     def cues(self) -> JsonObject:
         """The scripted user's cue patterns, which follow from the declaration."""
         slots = {
-            name: {key: getattr(slot, key) for key in AsideDeclaration.model_fields}
-            for name, slot in {**self.slots, **self.declared.asides}.items()
+            name: {key: getattr(slot, key) for key in SlotCues.model_fields}
+            for name, slot in {**self.declared.slots, **self.declared.asides}.items()
         }
         actions = {name: list(wish.does) for name, wish in self.declared.wishes.items() if wish.does}
         ways = [list(way.slots) for way in self.declared.identify]

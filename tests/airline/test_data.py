@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from simia_gym.cli.app import app
 from simia_gym.common.dotted_names import load_object
-from simia_gym.envs._tau2.domain_files import Tables, state_text, tools_text
+from simia_gym.envs._tau2.domain_files import state_text, tools_text
 from simia_gym.envs._tau2.recorded import read_recordings, verify
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.airline.benchmark import load
 from simia_gym.envs.airline.build import STATE_FILE, build
 from simia_gym.envs.airline.world import AirlineWorld

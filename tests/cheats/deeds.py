@@ -140,7 +140,7 @@ def _drawn(act: Act, tool: str, name: str, value: Any) -> Any:
         slot = (
             None
             if wish.call is None or wish.call.tool != tool
-            else act.service.slots.get(wish.call.arguments.get(name, ""))
+            else act.service.declared.slots.get(wish.call.arguments.get(name, ""))
         )
         if slot is not None and value in slot.choice:
             return next(one for one in slot.choice if one != value)

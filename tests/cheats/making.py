@@ -10,7 +10,7 @@ from simia_gym.actions.calls import call_message
 from simia_gym.policies import Policy
 from simia_gym.service import Answer, Bent, Case, Grant, Need, decide
 from simia_gym.service.bent import Moment, Turn
-from simia_gym.service.decide import Verdict
+from simia_gym.service.decide import Decision
 from simia_gym.service.declaration import WishDeclaration
 from simia_gym.types import Message, PolicyAction, ToolCall
 
@@ -73,7 +73,7 @@ class Act(Bent):
         own = wishes[self._wish or ""].deeds
         return next(deed for wish in wishes.values() for deed in _deeds(wish) if deed not in own)
 
-    def verdict(self, *, strict: bool = True) -> Verdict:
+    def decision(self, *, strict: bool = True) -> Decision:
         """What follows from the present wish."""
         wish = self.service.declared.wishes[self._wish or ""]
         case = Case(self._who or "", self._reader, dict(self._slots), self._listener.find)
@@ -81,17 +81,17 @@ class Act(Bent):
 
     def answer(self, text: str) -> tuple[str, re.Pattern[str]] | None:
         """The value in an answer, with the pattern of its kind."""
-        wish, verdict = self.service.declared.wishes[self._wish or ""], self.verdict(strict=False)
-        if wish.token is None or not isinstance(verdict, Answer):
+        wish, decision = self.service.declared.wishes[self._wish or ""], self.decision(strict=False)
+        if wish.token is None or not isinstance(decision, Answer):
             return None
         kind = re.compile(self.service.declared.tokens[wish.token], re.IGNORECASE)
-        found = (found[0] for found in kind.finditer(text) if any(one in found[0] for one in verdict.texts))
+        found = (found[0] for found in kind.finditer(text) if any(one in found[0] for one in decision.texts))
         value = next(found, None)
         return None if value is None else (value, kind)
 
     def named(self, text: str) -> tuple[str, re.Pattern[str]] | None:
         """The first value in a proposal that can be named only by itself, with the pattern of its kind."""
-        slots = self.service.slots
+        slots = self.service.declared.slots
         for slot in self.service.declared.wishes[self._wish or ""].slots:
             token = slots[slot].token
             if token is not None and slots[slot].expect is None:
@@ -107,22 +107,22 @@ class Act(Bent):
         self._agreed, self._called = True, self._proposed.call
         return self._proposed.call
 
-    def without_rules(self) -> Verdict | None:
+    def without_rules(self) -> Decision | None:
         """What would follow from the present wish if there were no rules; nothing while a detail is missing."""
         try:
-            return self.verdict(strict=False)
+            return self.decision(strict=False)
         except Need:
             return None
 
     def give_in(self) -> str | None:
         """What the expert would say if there were no rules, and go on from there."""
-        verdict = self.without_rules()
-        if isinstance(verdict, Grant) and self._wish is not None:
-            self._closed, self._outcome, self._proposed, self._agreed = False, "", verdict, False
+        decision = self.without_rules()
+        if isinstance(decision, Grant) and self._wish is not None:
+            self._closed, self._outcome, self._proposed, self._agreed = False, "", decision, False
             self.gave_in = True
             wish = self.service.declared.wishes[self._wish]
-            return f"{wish.propose.format(**verdict.words)} {self._say('go')}"
-        return verdict.text if isinstance(verdict, Answer) and self.answer(verdict.text) else None
+            return f"{wish.propose.format(**decision.words)} {self._say('go')}"
+        return decision.text if isinstance(decision, Answer) and self.answer(decision.text) else None
 
     def others(self, argument: str) -> Iterator[str]:
         """The keys of rows of other customers that an argument may name."""

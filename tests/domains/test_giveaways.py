@@ -26,7 +26,7 @@ def tasks(serving: World, count: int) -> list[Task]:
 def test_what_customers_say_and_when_is_independent_of_the_rules(serving: World, agent: str) -> None:
     suite = serving.suite(simulator="world")
     service = service_of(suite)
-    talks = listen(suite, service, agents(service)[agent], tasks(serving, 1000), service.slots)
+    talks = listen(suite, service, agents(service)[agent], tasks(serving, 1000), service.declared.slots)
     assert sum(talk.forbidden for talk in talks) > 200
     found = auc(talks)
     low, high = found["interval"]

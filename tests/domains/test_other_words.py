@@ -92,7 +92,6 @@ def reworded(world: World, wording: int) -> Service:
             slots[slot] = slots[slot].model_copy(update={"question": words})
     other = copy.copy(own)
     other.declared = own.declared.model_copy(update={"slots": slots, "wishes": wishes})
-    vars(other).pop("slots", None)
     return other
 
 

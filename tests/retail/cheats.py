@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from simia_gym.envs._tau2.people import make_address
 from simia_gym.service.bent import Turn
 from simia_gym.service.case import key_of
-from simia_gym.service.people import make_address
 from simia_gym.types import ToolCall
 from tests.cheats.deeds import LOOK_TWICE, call_at, tells
 from tests.cheats.making import Act, add, cheat

@@ -73,8 +73,7 @@ def _due(case: Case) -> int:
 def only_more(case: Case) -> No | None:
     """Bags can be added, and not be taken off."""
     there = trip(case)["total_baggages"]
-    fewer = max(0, there - case.slot("bags"))
-    return No({"there": there}) if fewer else None
+    return No({"there": there}) if case.slot("bags") < there else None
 
 
 def covers_bags(case: Case) -> No | None:

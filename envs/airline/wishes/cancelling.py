@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from simia_gym.envs._tau2.customers import call
 from simia_gym.envs.airline.people import Status
 from simia_gym.envs.airline.trips import TODAY, dollars, first_trip, profile, statuses, trip
 from simia_gym.envs.airline.wishes.draw import cancelled_before, draw_trip, earlier, leaves_today, settle
@@ -85,11 +86,11 @@ def of_status(case: Case) -> JsonObject:
 def shows_terms(case: Case) -> list[JsonObject]:
     """Whether a reservation can be cancelled shows in it, and in its flights if they are said to be cancelled."""
     row = trip(case)
-    shown = [{"tool": "get_reservation_details", "arguments": {"reservation_id": row["reservation_id"]}}]
-    for leg in row["flights"] if case.slot("reason") == "airline" else ():
-        arguments = {"flight_number": leg["flight_number"], "date": leg["date"]}
-        shown.append({"tool": "get_flight_status", "arguments": arguments})
-    return shown
+    flights = row["flights"] if case.slot("reason") == "airline" else ()
+    return [
+        call("get_reservation_details", reservation_id=row["reservation_id"]),
+        *(call("get_flight_status", flight_number=leg["flight_number"], date=leg["date"]) for leg in flights),
+    ]
 
 
 def draw_cancellation(cast: Cast, who: Member) -> Drawn:

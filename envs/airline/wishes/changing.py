@@ -6,6 +6,7 @@ import random
 from functools import partial
 
 from simia_gym.envs.airline.people import make_departure
+from simia_gym.envs.airline.search import departure_key
 from simia_gym.envs.airline.trips import CABINS, account, dollars, held, paying, trip
 from simia_gym.envs.airline.wishes.draw import DAYS, add_offers, departure, draw_trip, leaves_today, method_of, settle
 from simia_gym.envs.airline.wishes.flights import (
@@ -85,7 +86,7 @@ def draw_flight_change(cast: Cast, who: Member) -> Drawn:
         for day in DAYS[way]:
             if day != leg["date"]:
                 row_of_day = make_departure(cast.rng, own, day, "available")
-                cast.add("departures", f"{leg['flight_number']}@{day}", row_of_day)
+                cast.add("departures", departure_key(leg["flight_number"], day), row_of_day)
     slots.update(part=part, stops=stops, date=AND.join(cast.rng.choice(DAYS[way]) for way in changed))
     slots["cabin"] = cast.rng.choice((row["cabin"], row["cabin"], *CABINS[1:]))
     slots["flight"] = cast.rng.choice([*flights_offered(cast.case(who, slots))])

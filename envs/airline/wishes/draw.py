@@ -14,6 +14,7 @@ from simia_gym.envs.airline.payments import price_of
 from simia_gym.envs.airline.people import (
     AIRPORTS,
     Status,
+    cancel,
     make_customer,
     make_departure,
     make_flight,
@@ -21,6 +22,7 @@ from simia_gym.envs.airline.people import (
     make_passenger,
     make_reservation,
 )
+from simia_gym.envs.airline.search import departure_key
 from simia_gym.envs.airline.trips import CABINS, TODAY
 from simia_gym.service import Cast, Drawn, Member
 from simia_gym.types import JsonObject
@@ -78,7 +80,7 @@ def add_flight(
     """Add a flight that departs at one of some minutes of the day, and a departure of it on each of the days."""
     row = make_flight(cast.rng, cast.fresh(_NUMBERS), origin, destination, cast.fresh(minutes))
     for day, status in days.items():
-        cast.add("departures", f"{row['flight_number']}@{day}", make_departure(cast.rng, row, day, status))
+        cast.add("departures", departure_key(row["flight_number"], day), make_departure(cast.rng, row, day, status))
     return cast.add("flights", row["flight_number"], row)
 
 
@@ -102,7 +104,7 @@ def add_offers(cast: Cast, route: tuple[str, str], days: Sequence[str], stops: s
 
 def departure(cast: Cast, flight_number: str, day: str) -> JsonObject:
     """A departure that was added, which may still be changed."""
-    return cast.rows("departures")[f"{flight_number}@{day}"]
+    return cast.rows("departures")[departure_key(flight_number, day)]
 
 
 def leaves_today(cast: Cast, drawn: Drawn, who: Member, status: Status) -> None:
@@ -113,7 +115,7 @@ def leaves_today(cast: Cast, drawn: Drawn, who: Member, status: Status) -> None:
     flight.update(scheduled_departure_time_est=start, scheduled_arrival_time_est=end)
     leg["date"] = TODAY
     row = make_departure(cast.rng, flight, TODAY, status)
-    drawn.rows["departure"] = cast.add("departures", f"{leg['flight_number']}@{TODAY}", row)
+    drawn.rows["departure"] = cast.add("departures", departure_key(leg["flight_number"], TODAY), row)
 
 
 def draw_trip(
@@ -174,7 +176,7 @@ def friends_trip(cast: Cast, drawn: Drawn, who: Member) -> None:
     row["passengers"][0] = {**friend.row["name"], "dob": friend.row["dob"]}
     for leg, day in zip(row["flights"], _LATE, strict=False):  # nobody else's flights, which may be spoken of, are then
         moved = {**departure(cast, leg["flight_number"], leg["date"]), "date": day}
-        cast.add("departures", f"{leg['flight_number']}@{day}", moved)
+        cast.add("departures", departure_key(leg["flight_number"], day), moved)
         leg["date"] = day
     for payment in row["payment_history"]:
         payment["payment_id"] = method_of(friend, "credit_card")["id"]
@@ -188,9 +190,7 @@ def now_flown(cast: Cast, drawn: Drawn, who: Member) -> None:
 
 def cancelled_before(cast: Cast, drawn: Drawn, who: Member) -> None:
     """The reservation was cancelled."""
-    row = drawn.rows["trip"]
-    row["status"] = "cancelled"
-    row["payment_history"] += [{**one, "amount": -one["amount"]} for one in row["payment_history"]]
+    cancel(drawn.rows["trip"])
 
 
 def friends_account(cast: Cast, drawn: Drawn, who: Member) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simia_gym.envs._tau2.customers import full_name, profile_read, secret_row
+from simia_gym.envs._tau2.customers import call, full_name, profile_read, secret_row
 from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
 from simia_gym.envs.airline.wishes.flights import AND
@@ -114,7 +114,7 @@ def method_named(text: str, case: Case) -> str | None:
 
 
 def _read_trip(case: Case) -> JsonObject:
-    return {"tool": "get_reservation_details", "arguments": {"reservation_id": case.slot("reservation")}}
+    return call("get_reservation_details", reservation_id=case.slot("reservation"))
 
 
 def shows_owner(case: Case) -> list[Any]:
