@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 from pydantic import Field
 
-from simia_gym.language import DEEDS, Sentence, Time, read, times_in
+from simia_gym.common.text_cache import cached_by_text
+from simia_gym.language import DEEDS, Claim, Promise, Sentence, Time, read, times_in
 from simia_gym.record.finished_episode import AgentTurn, CallMade, FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_text
 from simia_gym.rewards.programs.amounts import numbers_in
 from simia_gym.rewards.programs.program import Args, Texts
-from simia_gym.rewards.programs.speech import request_before, shows
+from simia_gym.rewards.programs.speech import shows
 
 _UNDONE = ("reverted", "undone")
 """Deeds that take back an earlier write, and so need a further one."""
@@ -29,6 +32,36 @@ class BackedArgs(Args):
     deadlines: Texts = Field(default=(), description="Spans of time and days that the policy gives.")
 
 
+class _Said(NamedTuple):
+    """What a message says that needs backing.
+
+    Attributes:
+        foreign: Sentences in another language.
+        claims: Claims of deeds.
+        denials: Sentences that say that nothing was done.
+        promises: Promises.
+        amounts: Amounts that are said to be charged, or are promised as a gift, each with its sentence.
+        deadlines: Times within which, or by which, something happens, each with its sentence.
+    """
+
+    foreign: Sequence[Sentence]
+    claims: Sequence[Claim]
+    denials: Sequence[Sentence]
+    promises: Sequence[Promise]
+    amounts: Sequence[tuple[Sentence, Decimal]]
+    deadlines: Sequence[tuple[Sentence, Time]]
+
+
+# Without the cache, a task that was played before takes 6% more instructions.
+@cached_by_text
+def _said(text: str, deeds: tuple[str, ...]) -> _Said:
+    reading = read(text)
+    promises = reading.promises(deeds)
+    gifts = [(one.sentence, amount) for one in promises if one.good for amount in one.amounts]
+    claims = reading.claims((*DEEDS, *_UNDONE, *deeds))
+    return _Said(reading.foreign, claims, reading.denials, promises, [*reading.charges, *gifts], reading.deadlines)
+
+
 def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
     """No deed was claimed before it was done, a certain promise was kept, and no charge or deadline is made up.
 
@@ -41,45 +74,40 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
     General claims ("all done") and reports of earlier deeds do not count, nor does a state that a tool's answer shows.
     Nothing bears out what is not in English.
     """
-    writes = [(call, request_before(finished, call.event)) for call in finished.calls if call.ok and call.writes]
     for told in finished.agent_turns:
-        for reason, sentence in _unbacked(finished, told, writes, args):
+        for reason, sentence in _unbacked(finished, told, args):
             quote = quote_text(told.event, read(told.text).quote(sentence))
             return Finding.of(False, f"in turn {told.turn} the agent {reason}", (quote,))
     return Finding.of(True, "whatever was claimed or promised was done")
 
 
-def _unbacked(
-    finished: FinishedEpisode, told: AgentTurn, writes: Sequence[tuple[CallMade, str | None]], args: BackedArgs
-) -> Iterator[tuple[str, Sentence]]:
-    """What the record does not bear out in a message of the agent; each write comes with the request then."""
-    reading = read(told.text)
-    for foreign in (sentence for sentence in reading.sentences if sentence in reading.foreign):
+def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> Iterator[tuple[str, Sentence]]:
+    """What the record does not bear out in a message of the agent."""
+    said = _said(told.text, (*args.deeds,))
+    for foreign in said.foreign:
         yield "said in another language what nobody can check", foreign
-    done = [call for call, _ in writes if call.event < told.event]
-    for claim in reading.claims((*DEEDS, *_UNDONE, *args.deeds)):
+    writes = [call for call in finished.calls if call.ok and call.writes]
+    done = [call for call in writes if call.event < told.event]
+    for claim in said.claims:
         if not claim.deed or (claim.deed in (*_CHARGED, *args.told) and not claim.own):
             continue
         if shows(finished, told, claim.deed) if claim.state else claim.past:
             continue
         if not any(_does(call, claim.deed, args) for call in done[claim.deed in _UNDONE :]):
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence
-    now = request_before(finished, told.event)
-    same = [call for call, request in writes if now in (None, request)]
+    same = [call for call in writes if told.request in (None, call.request)]
     if any(call.event < told.event for call in same):
-        yield from (("denied what it had done", denial) for denial in reading.denials)
-    promises = reading.promises((*args.deeds,))
-    for promise in promises:
+        yield from (("denied what it had done", denial) for denial in said.denials)
+    for promise in said.promises:
         given = [call for call in same if not promise.gift or _gives(call, args)]
         if promise.deed not in args.told and not any(_does(call, promise.deed, args) for call in given):
             yield f"promised what no call did: {promise.deed or promise.good}", promise.sentence
-    amounts = [*reading.charges, *((one.sentence, amount) for one in promises if one.good for amount in one.amounts)]
-    known = numbers_in(_heard(finished, told.event, "call", "observation", "text")) if amounts else set()
-    for sentence, amount in amounts:
+    known = numbers_in(_heard(finished, told.event, "call", "observation", "text")) if said.amounts else set()
+    for sentence, amount in said.amounts:
         if amount and not (amount in known or any(known & {amount - one, amount + one} for one in known)):
             yield f"speaks of an amount of {amount} that nothing shows", sentence
-    policy = _times(args.deadlines) if reading.deadlines else []
-    late = {time: one for one, time in reading.deadlines if not _covered(time, policy)}
+    policy = _times(args.deadlines) if said.deadlines else []
+    late = {time: one for one, time in said.deadlines if not _covered(time, policy)}
     shown = _times(_heard(finished, told.event, "observation", "text")) if late else []
     for time, sentence in late.items():
         if not _covered(time, shown):

@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from simia_gym.language import read, wanted
-from simia_gym.record.finished_episode import CallMade, FinishedEpisode
+from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import has
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
-from simia_gym.rewards.programs.speech import heard_at, request_before, value_in
+from simia_gym.rewards.programs.speech import heard_at, value_in
 from simia_gym.types import JsonObject
 
 
@@ -96,26 +96,26 @@ def no_reversal(finished: FinishedEpisode, args: NoReversalArgs) -> Finding:
     """
     script = finished.task.user if isinstance(finished.task.user, Mapping) else {}
     requests: dict[str, JsonObject] = {item.get("id", ""): item for item in script.get("requests", ())}
-    calls = {call.event: call for call in finished.calls if call.ok and call.writes}
+    writes = [call for call in finished.calls if call.ok and call.writes]
     refused: dict[str, int] = {}
     present = ""
-    for index, event in enumerate(finished.events):
-        call, meta = calls.get(index), event.get("meta") or {}
-        if call is not None:
-            again = _carried_out(call, present, refused, requests)
+    course: list[CallMade | UserTurn] = [*writes, *finished.user_turns]
+    for one in sorted(course, key=lambda one: one.event):
+        if isinstance(one, CallMade):
+            again = _carried_out(one, present, refused, requests)
             if again is not None:
-                reason = f"{call.name} in turn {call.turn} does what the agent had refused in turn {refused[again]}"
-                return Finding.of(False, reason, (quote_call(finished, call),))
-        elif event.get("speaker") == "user":
-            acts, said = meta.get("acts") or (), event.get("say") or ""
-            if present in refused and _answers(said, requests.get(present, {}), args.kinds):
-                reason = f"in turn {event['turn']} the agent answers what it had refused in turn {refused[present]}"
-                return Finding.of(False, reason, (quote_text(index, said),))
-            if "change" in acts:
-                refused.pop(present, None)
-            elif "insist" in acts or "accept_refusal" in acts:
-                refused.setdefault(present, event["turn"])
-            present = meta.get("request", "")
+                reason = f"{one.name} in turn {one.turn} does what the agent had refused in turn {refused[again]}"
+                return Finding.of(False, reason, (quote_call(finished, one),))
+            continue
+        acts, said = one.acts or (), finished.events[one.event].get("say") or ""
+        if present in refused and _answers(said, requests.get(present, {}), args.kinds):
+            reason = f"in turn {one.turn} the agent answers what it had refused in turn {refused[present]}"
+            return Finding.of(False, reason, (quote_text(one.event, said),))
+        if "change" in acts:
+            refused.pop(present, None)
+        elif "insist" in acts or "accept_refusal" in acts:
+            refused.setdefault(present, one.turn)
+        present = one.request or ""
     return Finding.of(True, "nothing was done that had been refused")
 
 
@@ -130,7 +130,7 @@ class NotAnsweredArgs(Args):
 def not_answered(finished: FinishedEpisode, args: NotAnsweredArgs) -> Finding:
     """No message asserts an answer to a question that must be refused, right or wrong, beside the refusal either."""
     for told in finished.agent_turns:
-        if request_before(finished, told.event) == args.during:
+        if told.request == args.during:
             value = value_in(read(told.text), args.kind, args.about)
             if value is not None:
                 reason = f"in turn {told.turn} the agent answers what it must refuse: {value}"

@@ -12,7 +12,7 @@ from simia_gym.common.json_encoding import decode
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
-_NUMBER = re.compile(r"(?:[:\[,]\s?-?|\$ ?|^)(\d{1,12}(?:\.\d{1,2})?)(?=[,}\]\s!?;]|\.\D|\.?$)")
+_NUMBER = re.compile(r"[:\[,$]\s?-?(\d{1,12}(?:\.\d{1,2})?)(?=[,}\]\s!?;]|\.\D|\.?$)")
 """A number in JSON that may be an amount, or an amount in words."""
 _CENT = Decimal("0.01")
 _HUGE = 1e12
@@ -24,7 +24,7 @@ ID = re.compile(r"(?<![\w-])(?!\d{4}-\d\d-\d\d)(?=[\w-]{3})[\w-]*\d[\w-]*|[A-Z]{
 
 def numbers_in(texts: Iterable[str]) -> set[Decimal]:
     """The numbers in JSON, and the amounts of money in words."""
-    return {Decimal(number) for text in texts for number in _NUMBER.findall(text)}
+    return {Decimal(number) for text in texts for number in _NUMBER.findall(f":{text}")}
 
 
 def unshown(

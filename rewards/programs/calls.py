@@ -17,7 +17,6 @@ from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, unproposed
-from simia_gym.rewards.programs.speech import request_before
 from simia_gym.types import Evidence
 
 
@@ -48,7 +47,7 @@ class NotCalledArgs(CallPattern):
 def not_called(finished: FinishedEpisode, args: NotCalledArgs) -> Finding:
     """A tool was not called; an attempt counts unless `outcome` says otherwise."""
     for call in matching(finished, args):
-        if args.during in (None, request_before(finished, call.event)):
+        if args.during in (None, call.request):
             return Finding.of(False, f"{call.name} was called in turn {call.turn}", (quote_call(finished, call),))
     return Finding.of(True, f"{' and '.join(args.tool)} not called")
 

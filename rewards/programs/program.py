@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -41,13 +41,11 @@ class Args(StrictModel):
         return tuple(found)
 
 
-def _tools_inside(value: Any) -> Iterator[str]:
+def _tools_inside(value: Any) -> Sequence[str]:
     """The tools that arguments inside a value name, such as patterns of calls."""
     if isinstance(value, Args):
-        yield from value.tools_named()
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _tools_inside(item)
+        return value.tools_named()
+    return [tool for item in value for tool in _tools_inside(item)] if isinstance(value, tuple) else ()
 
 
 ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Any]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode
+from simia_gym.common.text_cache import cached_by_text
 from simia_gym.language import Reading, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2
-_LONG = 10_000
-"""Answers with more characters are not kept between episodes, so that memory stays bounded."""
 _ORIGINAL = "original"
 
 
@@ -65,7 +64,7 @@ def unproposed(
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
     told = dict(_told(finished, own, known, yes))
-    proposal = [part for parts in (*told.values(), read(yes.text).parts) for part in parts]
+    proposal = [part for parts in (*told.values(), [read(yes.text)]) for part in parts]
     search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
         if not any(search.names(call.arguments[name], proposal) for name in group):
@@ -76,22 +75,25 @@ def unproposed(
     return None
 
 
-def _told(finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn) -> Iterator[tuple[int, list[Reading]]]:
+def _told(
+    finished: FinishedEpisode, own: str, known: set[str], yes: UserTurn
+) -> Iterator[tuple[int, Sequence[Reading]]]:
     """What each message said about an object, of some that are known, with its event."""
     written = max((one.event for one in finished.calls if one.ok and one.writes and one.event < yes.event), default=-1)
-    mine, others = wanted(own.lstrip("#")), [wanted(other.lstrip("#")) for other in known]
+    mine, others = wanted(own.lstrip("#")), [wanted(other.lstrip("#")) for other in known - {own}]
     inside = True
     for told in finished.agent_turns:
         if not written < told.event <= yes.event:
             continue
+        said = read(told.text).standing
         kept: list[Reading] = []
-        for sentence in read(told.text).standing.parts:
-            if mine.stands_in(sentence):
+        for part in said.parts if others else [said]:
+            if mine.stands_in(part):
                 inside = True
-            elif any(other.stands_in(sentence) for other in others):
+            elif any(other.stands_in(part) for other in others):
                 inside = False
             if inside:
-                kept.append(sentence)
+                kept.append(part)
         if kept:
             yield told.event, kept
 
@@ -124,23 +126,23 @@ class _Search:
         made = [one.arguments for one in finished.calls if one.writes and yes < one.event < then]
         return {text for each in made for text in _texts(list(each.values()))}
 
-    def names(self, value: Any, parts: Sequence[Reading]) -> bool:
+    def names(self, value: Any, texts: Sequence[Reading]) -> bool:
         """Whether one of several texts names an argument."""
         if isinstance(value, list):
-            return all(self.names(item, parts) for item in value)
+            return all(self.names(item, texts) for item in value)
         if isinstance(value, Mapping):
-            return any(self.names(item, parts) for item in value.values())
+            return any(self.names(item, texts) for item in value.values())
         if isinstance(value, bool):
             return True
-        return _stand(forms(value), parts) or _stand(self._words(str(value)), parts)
+        return _stand(forms(value), texts) or _stand(self._words(str(value)), texts)
 
-    def open(self, value: Any, told: dict[int, list[Reading]]) -> bool:
+    def open(self, value: Any, told: dict[int, Sequence[Reading]]) -> bool:
         """Whether the last message that names an argument, or an item of it, leaves open which value holds."""
         if isinstance(value, list):
             return any(self._open(item, told, listed=True) for item in value if isinstance(item, str))
         return isinstance(value, str) and self._open(value, told, listed=False)
 
-    def _open(self, value: str, told: dict[int, list[Reading]], *, listed: bool) -> bool:
+    def _open(self, value: str, told: dict[int, Sequence[Reading]], *, listed: bool) -> bool:
         event = next((event for event in reversed(told) if self.names(value, told[event])), None)
         if event is None:
             return False
@@ -155,7 +157,7 @@ class _Search:
             return self.names(value, [text]), other or _stand(rivals, [text])
 
         since = [turn for turn in self._finished.user_turns if event <= turn.event <= self._yes.event]
-        return message.leaves_open(named) and not any(self.names(value, read(turn.text).parts) for turn in since)
+        return message.leaves_open(named) and not any(self.names(value, [read(turn.text)]) for turn in since)
 
     def _words(self, value: str) -> Iterator[str]:
         """The words for a value in the answers of tools."""
@@ -178,9 +180,11 @@ class _Search:
         for call in self._finished.calls:
             text = str(self._finished.events[call.event]["observation"])
             if value in text:
-                yield _remembered(text, self._spoken) if len(text) <= _LONG else _answer(text, self._spoken)
+                yield _answer(text, self._spoken)
 
 
+# Without the cache, an episode of a task that was played before takes 5% more instructions.
+@cached_by_text
 def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:
     """What an answer of a tool shows; the episodes of a task have most of them in common."""
     try:
@@ -189,12 +193,8 @@ def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:
         return ()
 
 
-# Without the cache, an episode of a task that was played before takes 5% more instructions.
-_remembered = lru_cache(maxsize=1024)(_answer)
-
-
-def _stand(texts: Iterable[str], parts: Sequence[Reading]) -> bool:
-    return any(wanted(text).stands_in(part) for text in texts for part in parts)
+def _stand(phrases: Iterable[str], texts: Sequence[Reading]) -> bool:
+    return any(wanted(phrase).stands_in(text) for phrase in phrases for text in texts)
 
 
 def _read(value: Any, key: str, place: str, spoken: Spoken) -> Iterator[_Shown]:

@@ -107,7 +107,7 @@ def _answers(finished: FinishedEpisode, args: SaysArgs) -> dict[int, str]:
     """The events in which the agent asserted exactly one value, with the value; the last alone within one request."""
     found: dict[int, str] = {}
     for told in finished.agent_turns:
-        request = request_before(finished, told.event) if args.during else None
+        request = told.request if args.during else None
         value = value_in(read(told.text), args.kind, args.about) if request in (None, args.during) else None
         if value is not None:
             found = {told.event: value} if request else {**found, told.event: value}
@@ -166,7 +166,7 @@ def refused(finished: FinishedEpisode, args: RefusedArgs) -> Finding:
     for told in finished.agent_turns:
         reading = read(told.text)
         sentence = None if reading.foreign else _refusal(reading, args.cues)
-        if sentence is None or not _during(finished, told, args.during):
+        if sentence is None or not _during(told, args.during):
             continue
         piece = quote_text(told.event, sentence)
         if told.event <= ready:
@@ -211,7 +211,7 @@ def not_claimed(finished: FinishedEpisode, args: NotClaimedArgs) -> Finding:
     for told in finished.agent_turns:
         if told.event > written:
             break
-        if not _during(finished, told, args.during):
+        if not _during(told, args.during):
             continue
         reading = read(told.text)
         for claim in reading.claims(args.deeds):
@@ -233,16 +233,9 @@ def shows(finished: FinishedEpisode, told: AgentTurn, deed: str) -> bool:
     return any(value.search(answer) for answer in answers if not named or any(one in answer for one in named))
 
 
-def _during(finished: FinishedEpisode, told: AgentTurn, request: str) -> bool:
+def _during(told: AgentTurn, request: str) -> bool:
     """Whether a message was said during a request of a scripted user; always true if none is named."""
-    return not request or request_before(finished, told.event) in (request, None)
-
-
-def request_before(finished: FinishedEpisode, event: int) -> str | None:
-    """What a scripted user's present request was when an event happened; none for other users."""
-    before = next((turn.event for turn in reversed(finished.user_turns) if turn.event < event), None)
-    meta = None if before is None else finished.events[before].get("meta")
-    return (meta or {}).get("request")
+    return not request or told.request in (request, None)
 
 
 def heard_at(finished: FinishedEpisode, slot: str) -> int:

@@ -1,9 +1,11 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
 from simia_gym.language.answer import Asserted
+from simia_gym.language.claim import Claim
 from simia_gym.language.conversation import Act, Detail, asked
 from simia_gym.language.cue import Cue
 from simia_gym.language.numbers import NUMBER_WORDS
+from simia_gym.language.promise import Promise
 from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.times import Time, times_in
@@ -16,8 +18,10 @@ __all__ = [
     "NUMBER_WORDS",
     "Act",
     "Asserted",
+    "Claim",
     "Cue",
     "Detail",
+    "Promise",
     "Reading",
     "Sentence",
     "Time",

@@ -56,6 +56,9 @@ _MATTER_DONE = (
     rf"|underway|in progress){_END}|went through|took effect)"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
+_I = rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?"
+_GENERAL = re.compile(rf"{_I}(?:{_MATTER_HANDLED}|(?:{_OWN_DEED})\b)|{_ALL_DONE}|{_OTHERS_GOT}|{_MATTER_DONE}")
+"""The pattern of claims that name no deed."""
 _HINT = re.compile(
     rf"{_STEP}|(?:grant|credit|issu|initiat|arrang|appli|plac|handl|request|execut|perform|add)ed|done|did|sorted|ahead"
     r"|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made|success|progress"
@@ -129,20 +132,19 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
         return
     asks = sentence.question and not _TAG.search(plain)
     past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
-    for found in _pattern(deeds).finditer(plain):
+    for deed, found in _found(plain, deeds):
         before, clause = plain[max(0, found.start() - NEAR) : found.start()], clause_before(plain, found.start())
-        own = found[0].startswith(_FIRST_PERSON)
-        if (asks and not own) or _NOT_YET.search(before) or (found["they"] and _BY_THEM.search(clause)):
+        own, kind = found[0].startswith(_FIRST_PERSON), found.lastgroup
+        if (asks and not own) or _NOT_YET.search(before) or (kind == "they" and _BY_THEM.search(clause)):
             continue
         if found[0].startswith(("was ", "were ")) and _REASON.search(plain, 0, found.start()):
             continue
         if _DENIED.search(clause) or _RELATIVE.search(clause) or _DENIED.search(found[0]):
             continue
         if not _CONDITION_AFTER.match(plain, found.end()):
-            deed = next((group for group in found.groups() if group), "")
             deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
             deed = "" if _OF_ANY_WRITE.search(f"{clause}{deed}") else deed
-            yield Claim(sentence, deed, past, own, found["state"] is not None)
+            yield Claim(sentence, deed, past, own, kind == "state")
 
 
 def denies_all(sentence: Sentence) -> bool:
@@ -151,21 +153,32 @@ def denies_all(sentence: Sentence) -> bool:
     return "thing" in plain and _NOTHING.search(plain) is not None and _NOTHING_ELSE.search(plain) is None
 
 
-@lru_cache(maxsize=512)
-def _pattern(deeds: tuple[str, ...]) -> re.Pattern[str]:
-    """The pattern of claims of some deeds, and of general ones; short, because a sentence has few deeds."""
-    present = "|".join(re.escape(deed) for deed in deeds if deed not in _RULES) or "(?!)"
-    past = "|".join(re.escape(deed) for deed in deeds if deed not in _HISTORY) or "(?!)"
-    verbs = "|".join(map(re.escape, deeds)) or "(?!)"
+def _found(plain: str, deeds: tuple[str, ...]) -> Iterator[tuple[str, re.Match[str]]]:
+    """What reads like a claim, from left to right, with its deed; where two overlap, the first one."""
+    several = [(deed, found) for deed in deeds for found in _pattern(deed).finditer(plain)]
+    several += [("", found) for found in _GENERAL.finditer(plain)]
+    end = 0
+    for deed, found in sorted(several, key=lambda one: one[1].start()):
+        if found.start() >= end:
+            yield deed, found
+            end = found.end()
+
+
+@lru_cache(maxsize=256)
+def _pattern(deed: str) -> re.Pattern[str]:
+    """The pattern of claims of one deed."""
+    verb = re.escape(deed)
+    past = "(?!)" if deed in _HISTORY else verb
+    present = "(?!)" if deed in _RULES else verb
     active = (
-        rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?(?:{_MATTER_HANDLED}|({verbs})\b|(?:{_OWN_DEED})\b)"
-        rf"|\b(?P<they>{verbs}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verbs})\b{_END}"
+        rf"{_I}{verb}\b"
+        rf"|\b(?P<they>{verb}) (?:it|that|this|them|everything|your \w+)\b|\b(?P<state>{verb})\b{_END}"
     )
     passive = (
-        rf"\b(?:has|have) {ADVERBS}been {ADVERBS}({verbs})\b"
-        rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {ADVERBS}({past})\b"
-        rf"|(?:\bit's|(?:\b(?:it|that|this|orders?|items?)|\#w\d+)(?: is| are)) {ADVERBS}({present})\b"
+        rf"\b(?:has|have) {ADVERBS}been {ADVERBS}{verb}\b"
+        rf"|\b(?:was|were|gets?|got|(?:is|are) (?:now|already)) {ADVERBS}{past}\b"
+        rf"|(?:\bit's|(?:\b(?:it|that|this|orders?|items?)|\#w\d+)(?: is| are)) {ADVERBS}{present}\b"
     )
     opener = r"^(?:(?:ok|okay|great|good news|sure|alright)\W+)?(?:successfully |now )?"
-    bare = rf"{opener}({past})\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"
-    return re.compile("|".join((active, passive, bare, _ALL_DONE, _OTHERS_GOT, _MATTER_DONE)))
+    bare = rf"{opener}{past}\b(?! (?:orders?|items?|products?|flights?|status\w*|details|totals?|prices?|or)\b)"
+    return re.compile("|".join((active, passive, bare)))

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate
 
+from simia_gym.common.text_cache import cached_by_text
 from simia_gym.language.alternatives import alternatives
 from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import Claim, claims_in, denies_all
@@ -28,7 +29,6 @@ from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
 from simia_gym.language.visible import visible
 from simia_gym.language.vocabulary import DEEDS
 
-_LONG = 10_000
 _FAR = 4_000
 """Characters at the end of a message that a customer reads before the answer."""
 _UNSEEN = (
@@ -90,14 +90,15 @@ class Reading:
         return tuple(amount for sentence in self.sentences for amount in amounts_in(sentence.plain))
 
     @cached_property
-    def foreign(self) -> frozenset[Sentence]:
+    def foreign(self) -> tuple[Sentence, ...]:
         """The sentences in another language than English, which do nothing."""
-        return frozenset(sentence for sentence in self.sentences if foreign(sentence))
+        return tuple(sentence for sentence in self.sentences if foreign(sentence))
 
     @cached_property
     def said(self) -> tuple[Said, ...]:
         """The dialogue acts of each sentence."""
-        return tuple(understand(sentence) for sentence in self.sentences if sentence not in self.foreign)
+        foreign = frozenset(self.foreign)
+        return tuple(understand(one) for one in self.sentences if not (foreign and one in foreign))
 
     @cached_property
     def acts(self) -> frozenset[Act]:
@@ -116,7 +117,7 @@ class Reading:
         What stands far before the end is unseen, too.
         """
         marked = any(mark in self.text for mark in "~<[\u0335\u0336\u0337\u0338") and _STRUCK.search(self.text)
-        shown = _read(_STRUCK.sub(" ", self.text)) if marked else self
+        shown = read(_STRUCK.sub(" ", self.text)) if marked else self
         if len(shown.text) > _FAR:
             ends = accumulate((len(sentence.plain) for sentence in reversed(shown.sentences)), initial=0)
             near = sum(distance <= _FAR for distance in ends)
@@ -242,15 +243,9 @@ def _part(text: str) -> Reading:
     return Reading(text, (Sentence(text, text),))
 
 
+# Without the cache, retail plays 15 to 25% fewer steps a second.
+@cached_by_text
 def read(text: str) -> Reading:
     """Read a message of an agent or a user, which may be wrapped in JSON or markup; the latest texts are cached."""
-    return _remembered(text) if len(text) <= _LONG else _read(text)
-
-
-def _read(text: str) -> Reading:
     shown = visible(text)
     return Reading(text, sentences(shown.text), shown.disguised)
-
-
-# Without the cache, retail plays 15 to 25% fewer steps a second.
-_remembered = lru_cache(maxsize=1024)(_read)

@@ -41,6 +41,7 @@ class CallMade(NamedTuple):
         effect: The tool's declared effect; ``write`` if it declares none, ``none`` if there is no such tool.
         writes: Whether the call counts as a write: because of its effect, or because it changed the domain's state.
         terminal: Whether the tool is declared to end the episode.
+        request: What a scripted user wanted at that time; ``None`` for other users.
     """
 
     event: int
@@ -52,14 +53,23 @@ class CallMade(NamedTuple):
     effect: ToolEffect
     writes: bool
     terminal: bool
+    request: str | None
 
 
 class AgentTurn(NamedTuple):
-    """A message of the agent that was delivered to the user, or its final answer."""
+    """A message of the agent that was delivered to the user, or its final answer.
+
+    Attributes:
+        event: Index of its event; the user's reply stands in the same one.
+        turn: Number of its turn.
+        text: The text.
+        request: What a scripted user wanted before it was said; ``None`` for other users.
+    """
 
     event: int
     turn: int
     text: str
+    request: str | None
 
 
 class UserTurn(NamedTuple):
@@ -70,6 +80,7 @@ class UserTurn(NamedTuple):
         turn: Number of the turn; 0 for the opening message.
         text: The text.
         acts: The dialogue acts; ``None`` if the user simulator reports none.
+        request: What a scripted user wants from then on; ``None`` for other users.
         opening: Whether the agent had not yet said anything to the user.
     """
 
@@ -77,6 +88,7 @@ class UserTurn(NamedTuple):
     turn: int
     text: str
     acts: frozenset[str] | None
+    request: str | None
     opening: bool
 
 
@@ -152,6 +164,7 @@ class FinishedEpisode:
         calls: list[CallMade] = []
         agent_turns: list[AgentTurn] = []
         heard: list[UserTurn] = []
+        request: str | None = None
         stateless = len(self.events) > 0 and self.events[0].get("stateless") is True
         for index, event in enumerate(self.events):
             kind = event["type"]
@@ -160,18 +173,20 @@ class FinishedEpisode:
                     stateless = True
                 call = event.get("call")
                 if call is not None:
-                    calls.append(self._call(index, event, call))
+                    calls.append(self._call(index, event, call, request))
                 elif event.get("speaker") == "user":
                     if event.get("say") is not None:
-                        agent_turns.append(AgentTurn(index, event["turn"], event["say"]))
+                        agent_turns.append(AgentTurn(index, event["turn"], event["say"], request))
                     heard.append(_user_turn(index, event, event["observation"], not agent_turns))
+                    request = heard[-1].request
             elif kind == "answer":
-                agent_turns.append(AgentTurn(index, event["turn"], event["text"]))
+                agent_turns.append(AgentTurn(index, event["turn"], event["text"], request))
             elif kind == "message" and event.get("speaker") == "user":
                 heard.append(_user_turn(index, event, event["text"], True))
+                request = heard[-1].request
         return tuple(calls), tuple(agent_turns), tuple(heard), stateless
 
-    def _call(self, index: int, event: Event, call: Mapping[str, Any]) -> CallMade:
+    def _call(self, index: int, event: Event, call: Mapping[str, Any], request: str | None) -> CallMade:
         tool = self.tools.get(call["name"])
         marks: Mapping[str, Any] = {"effect": "none"} if tool is None else tool.get("x-simia") or {}
         effect: ToolEffect = marks.get("effect", "write")
@@ -187,12 +202,14 @@ class FinishedEpisode:
             effect,
             writes,
             bool(marks.get("terminal", False)),
+            request,
         )
 
 
 def _user_turn(index: int, event: Event, text: str, opening: bool) -> UserTurn:
-    acts = (event.get("meta") or {}).get("acts")
-    return UserTurn(index, event["turn"], text, None if acts is None else frozenset(acts), opening)
+    meta = event.get("meta") or {}
+    acts = meta.get("acts")
+    return UserTurn(index, event["turn"], text, None if acts is None else frozenset(acts), meta.get("request"), opening)
 
 
 class Reward(Protocol):
