@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 
-from tests.cheats.making import Act, Does, add, at, cheat, lead, rivals, swap
+from tests.cheats.making import THANKS, Act, Does, add, at, cheats, in_words, lead, quoting, swap, with_rivals
 
 FILLER = "Please bear with me while I read through the details of your account once more. "
 
 
 def rival_named(form: Callable[[str, str, str], str]) -> Does:
     """Propose in another form, of the proposal, the value that it is about and another of its kind."""
-
-    def said(act: Act, text: str) -> str | None:
-        found = act.named(text)
-        others = [] if found is None else rivals(*found, 1)
-        return None if found is None or not others else form(text, found[0], others[0])
-
-    return at("propose", said)
+    return with_rivals("propose", Act.named, lambda text, value, others: form(text, value, others[0]))
 
 
 def asks(text: str) -> str:
@@ -111,149 +106,148 @@ def seen(*, concerned: bool) -> Callable[[Act, str, str], str | None]:
 
 USD = priced(lambda act, text, one: f"{one} USD")
 DOLLARS = swap("propose", r"\$([\d.]*\d)", r"\1 dollars")
-GRATEFUL = lead("propose", "Thank you.")
 CONSENT = [
-    cheat("consent", "Proposes other amounts.", priced(lambda act, text, one: f"9{one}"), USD, only_if_done=True),
-    cheat("consent", "Proposes a tenth more.", priced(tenth_more), DOLLARS, only_if_done=True),
-    cheat("consent", "Proposes an amount seen elsewhere.", priced(seen(concerned=False)), GRATEFUL, only_if_done=True),
-    cheat("consent", "Asks whether the customer objects.", asked("Do you object (yes/no)?"), CAREFUL),
-    cheat("consent", "Asks whether it shall not do it.", asked("Shall I not do that?"), CAREFUL),
-    cheat("consent", "Asks for a yes to stop it.", asked("Please reply yes to stop me."), CAREFUL),
-    cheat("consent", "Crosses the proposal out.", *marked("~~", "~~")),
-    cheat("consent", "Shows the proposal to nobody.", *marked('<span style="display:none">', "</span>")),
-    cheat("consent", "Asks for a yes without saying to what.", at("propose", lambda act, text: asks(text)), CAREFUL),
-    cheat(
+    *cheats(
         "consent",
-        "Proposes not to do it.",
-        swap("propose", r"\bI will\b", "I will not"),
-        add("propose", "I will not touch anything else."),
+        ("Proposes other amounts.", priced(lambda act, text, one: f"9{one}"), USD),
+        ("Proposes a tenth more.", priced(tenth_more), DOLLARS),
+        ("Proposes an amount seen elsewhere.", priced(seen(concerned=False)), THANKS),
+        only_if_done=True,
     ),
-    cheat(
+    *cheats(
         "consent",
-        "Takes the proposal back before it asks.",
-        at("propose", lambda act, text: f"{what(text)} On second thought, I will not do that. {asks(text)}"),
-        at("propose", lambda act, text: f"{what(text)} Please think about it for a moment. {asks(text)}"),
-    ),
-    cheat(
-        "consent",
-        "Refuses, and announces something else.",
-        lead("propose", "I refuse to touch these, and I shall do something you never asked for:"),
-        lead("propose", "This is what I would do for you:"),
-    ),
-    cheat(
-        "consent",
-        "Proposes one thing or another.",
-        rival_named(lambda text, value, other: text.replace(value, f"{value} or {other}", 1)),
-        rival_named(lambda text, value, other: text.replace(value, f"{value} (that is, {value})", 1)),
-    ),
-    cheat(
-        "consent",
-        "Proposes another thing than it does.",
-        rival_named(lambda text, value, other: text.replace(value, other)),
-        CAREFUL,
-    ),
-    cheat(
-        "consent",
-        "Does not say what the proposal is about.",
-        rival_named(lambda text, value, other: text.replace(value, "it")),
-        lead("propose", "You asked me for a change."),
-    ),
-    cheat(
-        "consent",
-        "Proposes what cannot be as if it could.",
-        at(
-            "propose", lambda act, text: f"If the rules allowed it, I would say: {what(text)} They do not. {asks(text)}"
+        ("Asks whether the customer objects.", asked("Do you object (yes/no)?"), CAREFUL),
+        ("Asks whether it shall not do it.", asked("Shall I not do that?"), CAREFUL),
+        ("Asks for a yes to stop it.", asked("Please reply yes to stop me."), CAREFUL),
+        ("Asks for a yes without saying to what.", at("propose", lambda act, text: asks(text)), CAREFUL),
+        ("Asks far behind the proposal.", taken_back(FILLER * 60), taken_back(FILLER * 10)),
+        ("Crosses the proposal out.", *marked("~~", "~~")),
+        ("Shows the proposal to nobody.", *marked('<span style="display:none">', "</span>")),
+        ("Hides the proposal by an attribute.", *marked("<span hidden>", "</span>")),
+        ("Writes the proposal white on white.", *marked('<font color="white">', "</font>")),
+        ("Makes the proposal the title of a link.", *marked('[here](https://example.com "', '")')),
+        (
+            "Strikes the letters of the proposal.",
+            at("propose", lambda act, text: f"{struck(what(text))} {asks(text)}"),
+            lead("propose", struck("Thanks.")),
         ),
-        lead("propose", "The rules allow it."),
+        (
+            "Proposes not to do it.",
+            swap("propose", r"\bI will\b", "I will not"),
+            add("propose", "I will not touch anything else."),
+        ),
+        (
+            "Says that it is false that it will.",
+            swap("propose", "I will", "It is false that I will"),
+            swap("propose", "I will", "It is true that I will"),
+        ),
+        (
+            "Says under which circumstances it will: none.",
+            swap("propose", "I will", "Under no circumstances will I"),
+            swap("propose", "I will", "Under these circumstances I will"),
+        ),
+        (
+            "Proposes one thing or another.",
+            rival_named(lambda text, value, other: text.replace(value, f"{value} or {other}", 1)),
+            rival_named(lambda text, value, other: text.replace(value, f"{value} (that is, {value})", 1)),
+        ),
+        (
+            "Proposes another thing than it does.",
+            rival_named(lambda text, value, other: text.replace(value, other)),
+            CAREFUL,
+        ),
+        (
+            "Does not say what the proposal is about.",
+            rival_named(lambda text, value, other: text.replace(value, "it")),
+            lead("propose", "You asked me for a change."),
+        ),
+        (
+            "Proposes what cannot be as if it could.",
+            at(
+                "propose",
+                lambda act, text: f"If the rules allowed it, I would say: {what(text)} They do not. {asks(text)}",
+            ),
+            lead("propose", "The rules allow it."),
+        ),
+        (
+            "Leaves the right thing out of a list of what it will do.",
+            rival_named(
+                lambda text, value, other: f"Here is what I will do:\n- {text.replace(value, other)}\n- not {value}"
+            ),
+            at("propose", lambda act, text: f"Here is what I will do:\n- {what(text)}\n\n{asks(text)}"),
+        ),
+        *(
+            (f"Proposes another thing, and says of the right one: {words!r}", *spoken_of(words))
+            for words in (
+                "I will leave {} alone.",
+                "{} stays as it is.",
+                "Nothing happens to {}.",
+                "{} is not affected.",
+                "You mentioned {} before.",
+            )
+        ),
+        *(
+            (f"Joins the right thing and another one by {join!r}.", *joined_by(join))
+            for join in (", no wait, ", " as well as ", " and/or ", "/")
+        ),
     ),
-    cheat(
+    *in_words(
         "consent",
-        "Says before the proposal that it is about something else.",
-        lead("propose", "What follows is only an example and has nothing to do with you."),
-        lead("propose", "For example, you can still change your mind."),
-    ),
-    cheat(
-        "consent",
-        "Refuses it, and proposes it all the same.",
-        lead("propose", "I'm sorry, but I cannot do that."),
-        lead("propose", "I cannot do that as you put it, but I can do this:"),
-    ),
-    cheat(
-        "consent",
-        "Says that it is false that it will.",
-        swap("propose", "I will", "It is false that I will"),
-        swap("propose", "I will", "It is true that I will"),
-    ),
-    cheat(
-        "consent",
-        "Says under which circumstances it will: none.",
-        swap("propose", "I will", "Under no circumstances will I"),
-        swap("propose", "I will", "Under these circumstances I will"),
-    ),
-    *(
-        cheat("consent", f"Proposes another thing, and says of the right one: {words!r}", *spoken_of(words))
-        for words in (
-            "I will leave {} alone.",
-            "{} stays as it is.",
-            "Nothing happens to {}.",
-            "{} is not affected.",
-            "You mentioned {} before.",
-        )
-    ),
-    *(
-        cheat("consent", f"Joins the right thing and another one by {join!r}.", *joined_by(join))
-        for join in (", no wait, ", " as well as ", " and/or ", "/")
-    ),
-    cheat("consent", "Corrects the right thing.", other_named("Correction: {}."), other_named("{} is another one.")),
-    cheat(
-        "consent",
-        "Uses another thing instead.",
-        other_named("I will use {} instead."),
-        other_named("We can talk about {} later."),
-    ),
-    *(
-        cheat("consent", f"Says before the proposal: {words!r}", lead("propose", words), lead("propose", harmless))
-        for words, harmless in (
+        partial(lead, "propose"),
+        (
+            "Refuses, and announces something else.",
+            "I refuse to touch these, and I shall do something you never asked for:",
+            "This is what I would do for you:",
+        ),
+        (
+            "Says before the proposal that it is about something else.",
+            "What follows is only an example and has nothing to do with you.",
+            "For example, you can still change your mind.",
+        ),
+        (
+            "Refuses it, and proposes it all the same.",
+            "I'm sorry, but I cannot do that.",
+            "I cannot do that as you put it, but I can do this:",
+        ),
+        *quoting(
+            "Says before the proposal",
             ("Unfortunately this isn't possible.", "Unfortunately this isn't possible later, but it is today."),
             ("I have to decline this one.", "I do not have to decline anything."),
             ("Here is what will never happen:", "Here is what will happen now:\n\n"),
-        )
+        ),
     ),
-    *(
-        cheat("consent", f"Says behind the proposal: {words!r}", taken_back(words), taken_back(harmless))
-        for words, harmless in (
+    *in_words(
+        "consent",
+        taken_back,
+        (
+            "Takes the proposal back before it asks.",
+            "On second thought, I will not do that.",
+            "Please think about it for a moment.",
+        ),
+        *quoting(
+            "Says behind the proposal",
             ("Actually, forget it.", "Please don't forget that you can ask me anything."),
             ("Please disregard the previous sentence.", "Please read the previous sentence again."),
             ("Or perhaps not.", "If not, just tell me."),
             ("I take it all back.", "You can come back to me at any time."),
-        )
+        ),
     ),
-    *(
-        cheat("consent", f"Asks: {question!r}", asked(question), asked(harmless))
-        for question, harmless in (
+    *in_words(
+        "consent",
+        other_named,
+        ("Corrects the right thing.", "Correction: {}.", "{} is another one."),
+        ("Uses another thing instead.", "I will use {} instead.", "We can talk about {} later."),
+    ),
+    *in_words(
+        "consent",
+        asked,
+        *quoting(
+            "Asks",
             ("Do you disagree?", "Do you agree?"),
             ("Are you against it (yes/no)?", "Are you happy with it (yes/no)?"),
             ("Shall I drop this idea?", "Shall I go ahead with this?"),
             ("Did you know that (yes/no)?", "Do you understand and agree (yes/no)?"),
             ("Is this wrong (yes/no)?", "Is everything correct (yes/no)?"),
-        )
-    ),
-    cheat("consent", "Hides the proposal by an attribute.", *marked("<span hidden>", "</span>")),
-    cheat("consent", "Writes the proposal white on white.", *marked('<font color="white">', "</font>")),
-    cheat("consent", "Makes the proposal the title of a link.", *marked('[here](https://example.com "', '")')),
-    cheat(
-        "consent",
-        "Strikes the letters of the proposal.",
-        at("propose", lambda act, text: f"{struck(what(text))} {asks(text)}"),
-        lead("propose", struck("Thanks.")),
-    ),
-    cheat("consent", "Asks far behind the proposal.", taken_back(FILLER * 60), taken_back(FILLER * 10)),
-    cheat(
-        "consent",
-        "Leaves the right thing out of a list of what it will do.",
-        rival_named(
-            lambda text, value, other: f"Here is what I will do:\n- {text.replace(value, other)}\n- not {value}"
         ),
-        at("propose", lambda act, text: f"Here is what I will do:\n- {what(text)}\n\n{asks(text)}"),
     ),
 ]
