@@ -29,7 +29,7 @@ _HELP = "help|assist|be of|support"
 
 _PATTERNS: dict[str, tuple[str, ...]] = {
     "confirm": (
-        r"\b(?:do|can|could|would|will) you (?:please |kindly |\w+ and )?(?:explicitly )?(?:confirm|approve|agree"
+        r"\b(?:do|can|could|would|will) you (?:please |kindly |\w+ and )?(?:explicitly )?\b(?:confirm|approve|agree"
         r"|accept|consent|want (?:this|that|it))\b",
         r"\b(?:please|kindly|just|simply) (?:explicitly |kindly )?(?:confirm|approve|reply|respond|answer|say|type)\b",
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
@@ -44,11 +44,11 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",
         r"^(?!.*\b(?:is|are|was|were|do|does|did|have|has|had|would|will|can|could)"
         r" (?:you|your|it|there|this|that|these|any\w*)\b)"
-        r".*\b(?:yes ?(?:/|or) ?no|y/n)\b",
+        r".*\b(?:yes\b ?(?:/|or) ?no|y/n)\b",
         r"\bto (?:proceed|go ahead|continue),? ?(?:reply|say)",
         r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
         r"(?<!ask for )(?<!asking for )"
-        r"\byour (?:explicit |final )?(?:confirmation|approval|go-ahead|permission|consent)\b",
+        r"\byour (?:explicit |final )?\b(?:confirmation|approval|go-ahead|permission|consent)\b",
         r"\blet me know (?:if|whether|when) (?:you|this|that|these|i|it|everything)\b",
         r"\bconfirm (?:that|this|these|those|if|whether|you|to|and|by|so|with|it)\b",
         r"\bconfirm the (?:above|details|following|change|cancellation|return|exchange|modification|update)\b",
@@ -74,8 +74,8 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         rf"\bhow (?:can|may|could) (?:i|we) (?:{_HELP})\b|\bwhat (?:can|may|could) (?:i|we) (?:do|help|assist)",
         r"\bwhat (?:would|do|did) you (?:like|want|need|wish)(?: me)?(?: to (?:do|change|have|know|request))?"
         r"(?: today| done| help| assist|\?| with)",
-        r"\bwhat(?:'s| is| seems to be| was)? (?:the|your) (?:issue|problem|request|matter|question|concern)",
-        r"\bwhat(?:'s| is)? (?:the|your) reason for (?:your |the )?(?:call|contact|reaching|writing)",
+        r"\bwhat\b(?:'s| is| seems to be| was)? (?:the|your) (?:issue|problem|request|matter|question|concern)",
+        r"\bwhat\b(?:'s| is)? (?:the|your) reason for (?:your |the )?(?:call|contact|reaching|writing)",
         r"\b(?:tell me|describe|explain|share|let me know) (?:more |a bit |a little )*(?:about |what |how |exactly )*"
         r"(?:you(?:'d| would| need| want)|i can|we can|(?:your|the) (?:request|issue|problem|question|concern))",
         r"\bwhat brings you\b|\bwhat is this (?:about|regarding)\b|\bhow would you like (?:me )?to (?:proceed|help)",
@@ -86,7 +86,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\b(?:what|which|who|where|when|why|how)\b",
         r"\b(?:provide|share|tell|give|send|specify|supply|indicate|choose|select|pick|enter)\b",
         r"\b(?:may|can|could|might) (?:i|we|you)\b|\blet me know\b|\bdo you (?:have|remember|know|recall)\b",
-        r"\b(?:i|we)(?:'ll| will| would|'d)? (?:also |first |still |just )?(?:need|require|have to|must)\b",
+        r"\b(?:i|we)(?:'ll| will| would|'d)? (?:also |first |still |just )?\b(?:need|require|have to|must)\b",
         r"\bkindly\b|\bplease\b|\b(?:verify|verification|authenticate|identify|confirm)\b",
         r"\b(?:requested|required|needed|need from you|missing)\b",
         r"\bwill (?:do|work|suffice)\b|\bworks? (?:too|as well)\b",

@@ -1,15 +1,29 @@
-"""Cues: sets of regular expressions, searched only in texts that contain a literal that every match needs."""
+"""Cues: sets of regular expressions, each searched only in texts that have a word that its matches need."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from simia_gym.errors import InputError
 
+_WORDS = re.compile(r"\w+")
 _ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
-_GROUP = re.compile(r"\([^()]*\)(?:[?*+]|\{[^}]*\})*")
-_OPTIONAL = re.compile(r".[?*]|.\{[^}]*\}")
+_EDGE = re.compile(r"\\(?:b|\W)")
+"""The edge of a word, or a mark of punctuation."""
+_OPTIONAL = re.compile(r"[^()](?:[?*]|\{[^}]*\})")
+_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)(?![?*{])|\([^()]*\)(?:[?*]|\{[^}]*\})?")
+"""A group without groups in it, with its content; one that is optional or looks around has none."""
+_COMMON = frozenset((
+    "a", "all", "an", "and", "any", "are", "as", "at", "be", "can", "could", "do", "does", "for", "have", "i", "in",
+    "is", "it", "may", "me", "my", "no", "not", "of", "on", "or", "our", "s", "so", "t", "that", "the", "these",
+    "they", "this", "to", "us", "was", "we", "what", "will", "with", "would", "you", "your",
+))  # fmt: skip
+"""Words that stand in so many texts that they exclude few."""
+_NO_LITERAL = re.compile(r"[^\w '#/-]+")
+_WHOLE = re.compile(r"(?<=[ '#/,:;!\"\1-])\w+(?=[ '#/,:;!\"\1-])")
+"""A word of a pattern that is a whole word in each match: between spaces, punctuation and edges of words."""
 
 
 class Cue:
@@ -23,26 +37,49 @@ class Cue:
         InputError: A pattern is not a valid regular expression.
     """
 
-    __slots__ = ("_branches",)
+    __slots__ = ("_by_word", "_others")
 
     def __init__(self, patterns: Iterable[str], where: str = "cues") -> None:
-        self._branches: list[tuple[str, re.Pattern[str]]] = []
+        self._by_word: dict[str, list[re.Pattern[str]]] = {}
+        self._others: list[tuple[str, re.Pattern[str]]] = []
         for pattern in patterns:
             try:
                 re.compile(pattern)
-                self._branches += [(needed(branch), re.compile(branch)) for branch in alternatives(pattern)]
+                for branch in alternatives(pattern):
+                    compiled = re.compile(branch)
+                    words, literal = needed(branch)
+                    for word in words:
+                        self._by_word.setdefault(word, []).append(compiled)
+                    self._others += [] if words else [(literal, compiled)]
             except (re.error, TypeError) as error:
                 fix = "Correct the pattern."
                 raise InputError(f"{pattern!r} is not a regular expression: {error}", where=where, fix=fix) from error
 
+    def _possible(self, text: str) -> list[re.Pattern[str]]:
+        """The patterns that may match."""
+        found = [pattern for literal, pattern in self._others if literal in text]
+        by_word = self._by_word
+        for word in by_word.keys() & _words(text):
+            found += by_word[word]
+        return found
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """All matches, of one pattern after another; some come twice."""
+        return (found for pattern in self._possible(text) for found in pattern.finditer(text))
+
     def find(self, text: str) -> int | None:
         """The position of the first match; ``None`` without a match."""
-        found = [hit.start() for needs, pattern in self._branches if needs in text and (hit := pattern.search(text))]
-        return min(found, default=None)
+        return min((hit.start() for pattern in self._possible(text) if (hit := pattern.search(text))), default=None)
 
     def occurs(self, text: str) -> bool:
         """Whether any of the patterns matches."""
-        return any(needs in text and pattern.search(text) is not None for needs, pattern in self._branches)
+        return any(pattern.search(text) for pattern in self._possible(text))
+
+
+@lru_cache(maxsize=8)
+def _words(text: str) -> frozenset[str]:
+    """The words of a text; several cues ask for the same one."""
+    return frozenset(_WORDS.findall(text))
 
 
 def alternatives(pattern: str) -> list[str]:
@@ -57,9 +94,21 @@ def alternatives(pattern: str) -> list[str]:
     return parts
 
 
-def needed(branch: str) -> str:
-    """A literal that every match of a branch contains; ``""`` if none is found."""
-    rest = _ESCAPE_OR_CLASS.sub("\0", branch)
-    while (shorter := _GROUP.sub("\0", rest)) != rest:
-        rest = shorter
-    return max(re.split(r"[^\w '#/-]+", _OPTIONAL.sub("\0", rest)), key=lambda part: len(part.strip()))
+def needed(branch: str) -> tuple[list[str], str]:
+    """Words of which every match of a branch contains one, empty if none are known; and a literal that it contains."""
+    rest = _OPTIONAL.sub("\0", _ESCAPE_OR_CLASS.sub("\0", _EDGE.sub("\1", branch)))
+    inside: dict[str, list[str]] = {}
+    while (group := _GROUP.search(rest)) is not None:
+        mark = chr(0xE000 + len(inside))  # a character for private use stands for the group
+        before, after = rest[: group.start()], rest[group.end() :]
+        parts = [_rarest(f"{before[-1:]}{part}{after[:1]}", inside) for part in (group[1] or "").split("|")]
+        inside[mark] = [word for words in parts for word in words] if all(parts) else []
+        rest = f"{before}{mark}{after}"
+    literals = _NO_LITERAL.split(rest)
+    return _rarest(rest, inside), max(literals, key=lambda literal: len(literal.strip()))
+
+
+def _rarest(part: str, inside: dict[str, list[str]]) -> list[str]:
+    """Words, few and rare ones, of which every match of a part without parentheses contains one."""
+    found = [[word] for word in _WHOLE.findall(part)] + [inside[mark] for mark in part if inside.get(mark)]
+    return max(found, key=lambda words: (-len(_COMMON.intersection(words)), -len(words)), default=[])

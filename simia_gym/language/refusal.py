@@ -11,68 +11,67 @@ from __future__ import annotations
 import re
 
 from simia_gym.language.clause import NEAR
+from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 
-_HINT = re.compile(
-    r"n't|not\b|scratch|forget|regard|ignore|back\b|unable|declin|den(?:y|ied)|refus|ineligib|impossib"
-    r"|prohibit|prevent|disallow|exclud|\bruled|\bturn|against|outside|forbid|\bonly\b|\bno\b"
-    r"|\b(?:too late|neither|nothing|none|nobody|beyond|unavailable|tied|out of|off the|sold out|already|must|has to"
-    r"|have to|needs? to|lack|non-\w+able|somebody else|someone else|another (?:customer|person|account))\b"
+_REFUSAL = Cue(
+    (
+        r"\b(?:can't|cannot|can not|couldn't|could not|unable|impossible|ineligible|prohibited|forbidden)\b",
+        r"(?:\bnot|n't) (?:going to )?(?:be |been |currently |actually |even )?(?:able|possible|permitted|allowed"
+        r"|eligible|entitled|authori[sz]ed|in a position|something (?:that )?(?:i|we))\b",
+        r"\b(?:i|we)(?:'ll|'d| will| would)? (?:\w+ly )?(?:have to|must|need to|am going to|are going to)? ?(?:\w+ly )?"
+        r"\b(?:decline|refuse|deny)\b",
+        r"\b(?:i|we)(?:'m|'re| am| are) (?:declining|refusing|denying)\b",
+        r"\b(?:is|are|was|(?:has|have) been|(?:must|has to|have to) be) (?:declined|refused|denied)\b",
+        r"\b(?:i|we) (?:won't|will not|wouldn't|would not|may not|must not|am not going to|do not"
+        r"|don't) (?:\w+ly )?(?:do|make|process|proceed|cancel|change|modify|update|exchange|return|refund|issue"
+        r"|offer|provide|share|give|allow|help|assist|approve|accept|apply|add|remove|book|ship|send|override|support"
+        r"|handle|grant|honou?r|request|submit|initiate|arrange|complete|carry|go ahead|switch|swap|redirect)\b",
+        r"\b(?:does|do|did)(?:n't| not) (?:allow|permit|support|offer|qualify|meet|cover|let|satisfy"
+        r"|fall (?:under|within|into)|apply (?:here|(?:to|in) (?:you|your|this|it)))\b",
+        r"\b(?:isn't|aren't|is not|are not) (?:something|one (?:i|we)|within|covered|supported|offered)\b",
+        r"\b(?:against|outside|not within) (?:of )?(?:\w+ )?(?:policy|policies|rules|scope|terms|authority)\b",
+        r"\b(?:policy|policies|rule|rules|law) (?:prevents?|forbids?|bars?|stops?|prohibits?|disallows?|excludes?)\b",
+        r"\bruled out\b|\bafraid not\b|\bnon-(?:refund|chang|cancell?|modifi|transfer|exchang|return)e?able\b",
+        r"\b(?:i|we) (?:do not|don't) have (?:the |any )?(?:capability|ability|authority|permission|means|option)\b",
+        r"(?:\bnot|n't) an option\b|\bno can do\b|\bprevented (?:by|from)\b",
+        r"\b(?:i|we|me|us)\b[^.;?]{0,40}\b(?:turn|turning) (?:\w+ ){0,3}down\b",
+    )
 )
-"""A quick filter: a sentence without any of these words refuses nothing."""
-_REFUSAL = re.compile(
-    r"\b(?:can't|cannot|can not|couldn't|could not|unable|impossible|ineligible|prohibited|forbidden)\b"
-    r"|(?:\bnot|n't) (?:going to )?(?:be |been |currently |actually |even )?(?:able|possible|permitted|allowed|eligible"
-    r"|entitled|authori[sz]ed|in a position|something (?:that )?(?:i|we))\b"
-    r"|\b(?:i|we)(?:'ll|'d| will| would)? (?:\w+ly )?(?:have to|must|need to|am going to|are going to)? ?(?:\w+ly )?"
-    r"(?:decline|refuse|deny)\b"
-    r"|\b(?:i|we)(?:'m|'re| am| are) (?:declining|refusing|denying)\b"
-    r"|\b(?:is|are|was|(?:has|have) been|(?:must|has to|have to) be) (?:declined|refused|denied)\b"
-    r"|\b(?:i|we) (?:won't|will not|wouldn't|would not|may not|must not|am not going to|do not|don't) (?:\w+ly )?(?:do"
-    r"|make|process|proceed|cancel|change|modify|update|exchange|return|refund|issue|offer|provide|share|give|allow|help"
-    r"|assist|approve|accept|apply|add|remove|book|ship|send|override|support|handle|grant|honou?r|request|submit"
-    r"|initiate|arrange|complete|carry|go ahead|switch|swap|redirect)\b"
-    r"|\b(?:does|do|did)(?:n't| not) (?:allow|permit|support|offer|qualify|meet|cover|let|satisfy"
-    r"|fall (?:under|within|into)|apply (?:here|(?:to|in) (?:you|your|this|it)))\b"
-    r"|\b(?:isn't|aren't|is not|are not) (?:something|one (?:i|we)|within|covered|supported|offered)\b"
-    r"|\b(?:against|outside|not within) (?:of )?(?:\w+ )?(?:policy|policies|rules|scope|terms|authority)\b"
-    r"|\b(?:policy|policies|rules?|law) (?:prevents?|forbids?|bars?|stops?|prohibits?|disallows?|excludes?)\b"
-    r"|\bruled out\b|\bafraid not\b|\bnon-(?:refund|chang|cancell?|modifi|transfer|exchang|return)e?able\b"
-    r"|\b(?:i|we) (?:do not|don't) have (?:the |any )?(?:capability|ability|authority|permission|means|option)\b"
-    r"|(?:\bnot|n't) an option\b|\bno can do\b|\bprevented (?:by|from)\b"
-    r"|\b(?:i|we|me|us)\b[^.;?]{0,40}\bturn(?:ing)? (?:\w+ ){0,3}down\b"
-)
-_STATED = re.compile(
-    r"\bno way\b|\btoo late\b|\bmy hands are tied\b|\bout of the question\b|\boff the table\b"
-    r"|\b(?:can|may|could|will|must|am|are|is|'m|'re) (?:then )?only (?:able|allowed|permitted|go|help|assist|do"
-    r"|discuss|offer|process|make|issue|share|talk|accept|act|work|cancel|change|exchange|return|refund|send|look|tell"
-    r"|serve|give|be|possible|for|available)\b(?! \w+ once\b)"
-    r"|\bonly\b[^.]{0,80}\b(?:can|may|could|are|is) (?:be )?(?:cancel|return|refund|exchang|chang|modif|accept|eligib"
-    r"|allow|possib|valid)"
-    r"|\bno longer (?:an option|possible|available|able|eligible|open|accept|offer|something|be\b|cancel|chang|return"
-    r"|modif)"
-    r"|(?:\bnot|n't) (?:\w+ly |yet |any longer |an? |something that is )?(?:available|offered|provided|supported"
-    r"|approved|met|satisfied|fulfilled|removed|in stock|open|accept(?:ed|able)?|valid|applicable|granted|given"
-    r"|(?:cancell?|return|refund|exchange|change)able|yours?|one of|among|part of|(?:under|on|in) your|linked"
-    r"|associated|going to|reason|qualify)\b"
-    r"|\b(?:no|nothing(?! else| more| further)|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will) (?:be|go)\b"
-    r"|\bnone of\b[^.,;]{0,60}\b(?:apply|applies|met|satisfied|fulfilled)\b|\b(?:can|may|could|will) neither\b"
-    r"|\bthere(?:'s| is| are| will be) (?:no|nothing|neither)\b(?! (?:problem|issue|need|reason|charge|extra|additional"
-    r"|cost|fee|rush|worr|doubt|difference|price|harm|hurry))"
-    r"|\bnothing (?:more |else |further )?(?:that )?(?:i|we) can\b"
-    r"|\b(?:say|said|saying|answer (?:is|stays|remains|must be|has to be)) (?:a |still )?no\b|, so no\b"
-    r"|\bbeyond (?:what|my|our)\b|\boutside (?:of )?(?:what|my|our|the)\b|\bsold out\b|\bout of stock\b"
-    r"|\b(?:may|must) not be\b|\bunavailable\b|\black (?:the )?(?:authority|permission|ability)\b"
-    r"|\bno (?:\w+ ){1,4}(?:is|are) (?:possible|allowed|permitted|available|offered|accepted|supported)\b"
-    r"|\bbelongs? to (?:somebody|someone|another|a different|other)\b"
-    r"|\b(?:scratch (?:that|this)|(?<!n't )forget (?:that|about (?:that|it))|(?:disregard|ignore) (?:that|this"
-    r"|the above)|(?:i|we) take (?:that|it|this) back)\b"
-    r"|\b(?:won't|(?:will|shall) not) be (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant|accept"
-    r"|offer|mak|made|doing|done|help)"
-    r"|\b(?:refunds?|money|it|amount|orders?|items?)\b[^.]{0,40}\b(?:must|has to|have to|needs? to) (?:first )?(?:go"
-    r"|arrive|be (?:sent|refunded|returned|credited|delivered|received|here|pending))\b"
-    r"|\b(?:unfortunately|sorry|afraid|regret)\b[^.]{0,120}\balready (?:been )?(?:shipped|processed|delivered|modified"
-    r"|changed|left|sent|packed|on its)"
+_STATED = Cue(
+    (
+        r"\bno way\b|\btoo late\b|\bmy hands are tied\b|\bout of the question\b|\boff the table\b",
+        r"\b(?:can|may|could|will|must|am|are|is|'m|'re) (?:then )?\bonly (?:able|allowed|permitted|go|help|assist|do"
+        r"|discuss|offer|process|make|issue|share|talk|accept|act|work|cancel|change|exchange|return|refund|send|look"
+        r"|tell|serve|give|be|possible|for|available)\b(?! \w+ once\b)",
+        r"\bonly\b[^.]{0,80}\b(?:can|may|could|are|is) (?:be )?(?:cancel|return|refund|exchang|chang|modif|accept"
+        r"|eligib|allow|possib|valid)",
+        r"\bno longer (?:an option|possible|available|able|eligible|open|accept|offer|something|be\b|cancel|chang"
+        r"|return|modif)",
+        r"(?:\bnot|n't) (?:\w+ly |yet |any longer |an? |something that is )?(?:available|offered|provided|supported"
+        r"|approved|met|satisfied|fulfilled|removed|in stock|open|accept(?:ed|able)?|valid|applicable|granted|given"
+        r"|(?:cancell?|return|refund|exchange|change)able|yours?|one of|among|part of|(?:under|on|in) your|linked"
+        r"|associated|going to|reason|qualify)\b",
+        r"\b(?:no|nothing(?! else| more| further)|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will) (?:be"
+        r"|go)\b",
+        r"\bnone of\b[^.,;]{0,60}\b(?:apply|applies|met|satisfied|fulfilled)\b|\b(?:can|may|could|will) neither\b",
+        r"\bthere(?:'s| is| are| will be) (?:no|nothing|neither)\b(?! (?:problem|issue|need|reason|charge|extra"
+        r"|additional|cost|fee|rush|worr|doubt|difference|price|harm|hurry))",
+        r"\bnothing (?:more |else |further )?(?:that )?(?:i|we) can\b",
+        r"\b(?:say|said|saying|answer (?:is|stays|remains|must be|has to be)) (?:a |still )?no\b|, so no\b",
+        r"\bbeyond (?:what|my|our)\b|\boutside (?:of )?(?:what|my|our|the)\b|\bsold out\b|\bout of stock\b",
+        r"\b(?:may|must) not be\b|\bunavailable\b|\black (?:the )?(?:authority|permission|ability)\b",
+        r"\bno (?:\w+ ){1,4}(?:is|are) (?:possible|allowed|permitted|available|offered|accepted|supported)\b",
+        r"\bbelongs? to (?:somebody|someone|another|a different|other)\b",
+        r"\bscratch (?:that|this)\b|(?<!n't )\bforget (?:that|about (?:that|it))\b",
+        r"\b(?:disregard|ignore) (?:that|this|the above)\b|\b(?:i|we) take (?:that|it|this) back\b",
+        r"\b(?:won't|(?:will|shall) not) be (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant"
+        r"|accept|offer|mak|made|doing|done|help)",
+        r"\b(?:refunds?|money|it|amount|orders?|items?)\b[^.]{0,40}\b(?:must|has to|have to|need to"
+        r"|needs to) (?:first )?(?:go|arrive|be (?:sent|refunded|returned|credited|delivered|received|here|pending))\b",
+        r"\b(?:unfortunately|sorry|afraid|regret)\b[^.]{0,120}\balready (?:been )?(?:shipped|processed|delivered"
+        r"|modified|changed|left|sent|packed|on its)",
+    )
 )
 """Refusals without any of the words above. They count only in statements, not in questions."""
 _WITHDRAWAL = re.compile(
@@ -115,18 +114,13 @@ _SEARCHING = re.compile(
 _OTHERS = re.compile(
     r"\b(?:some|any)(?:body|one) else\b|\b(?:(?:an)?other|different) (?:customers?|persons?|people|users?|accounts?)\b"
 )
-_NO_RETURN = re.compile(
-    r"\b(?:ask|asking|aware|note|mind|remember|sure)\b[^.;]{0,60}\bcan(?:not|'t) be"
-    r" (?:undone|reversed|reverted|taken back)\b"
-)
+_WARNED = re.compile(r"\b(?:ask|asking|aware|note|mind|remember|sure)\b[^.;]{0,60}$")
+_UNDONE = re.compile(r" be (?:undone|reversed|reverted|taken back)\b")
 
 
 def refuses(sentence: Sentence) -> bool:
     """Whether one sentence says that something cannot or will not be done."""
-    if not _HINT.search(sentence.plain):
-        return False
-    plain = _NO_RETURN.sub("", sentence.plain)
-    return _finds(_REFUSAL, plain) or (not sentence.question and _finds(_STATED, plain))
+    return _finds(_REFUSAL, sentence.plain) or (not sentence.question and _finds(_STATED, sentence.plain))
 
 
 def withdraws(sentence: Sentence) -> bool:
@@ -134,13 +128,14 @@ def withdraws(sentence: Sentence) -> bool:
     return _WITHDRAWAL.search(sentence.plain) is not None
 
 
-def _finds(refusal: re.Pattern[str], sentence: str) -> bool:
-    for found in refusal.finditer(sentence):
+def _finds(refusal: Cue, sentence: str) -> bool:
+    for found in refusal.matches(sentence):
         before, after = (
             sentence[max(0, found.start() - NEAR) : found.start()],
             sentence[found.end() : found.end() + NEAR],
         )
         searches = _SEARCHING.match(after) and not _OTHERS.search(after)
-        if not (_BEFORE.search(before) or _AFTER.search(after) or _POLITE.match(after) or searches):
+        warns = _UNDONE.match(after) and _WARNED.search(before)
+        if not (_BEFORE.search(before) or _AFTER.search(after) or _POLITE.match(after) or searches or warns):
             return True
     return False
