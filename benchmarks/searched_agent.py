@@ -174,10 +174,7 @@ class SearchedAgent(ServiceExpert):
         try:
             verdict = decide(self.service, wish, case, strict=False)
         except Need as need:
-            if need.call is not None:
-                return need.call
-            self._listener.asked = need.slot
-            return self._pick(wish.questions.get(need.slot) or self.service.declared.slots[need.slot].question)
+            return self._find_out(need)
         before, self._stood = self._stood, dict(self._slots)
         stance = arm["first" if before is None else "objected" if before == self._slots else "changed"]
         if stance == "do" and isinstance(verdict, Grant):

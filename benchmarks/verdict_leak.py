@@ -62,7 +62,7 @@ class Undecided(Pushover):
     """Proposes what the customer wants, and backs out when he agrees; answers no question."""
 
     def _next(self) -> str | ToolCall:
-        asks = self._wish is not None and self.service.declared.wishes[self._wish].call is None and not self._closed
+        asks = self._wish is not None and self._present.call is None and not self._closed
         step = super()._next()
         if (self._proposed is not None and self._agreed) or (asks and self._closed):
             self._proposed, self._agreed, self._closed, self._outcome = None, False, True, "refused"

@@ -22,16 +22,16 @@ N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100
 STATE_FILE = Path(__file__).with_name("state.json")
 
 
-def build(seed: int = SEED) -> Tables:
+def build() -> Tables:
     """Draw a whole database: every product type of the catalogue, users, and orders.
 
-    The same seed gives the same bytes on every machine. Every user has at least one order; two users share a name and
+    It is the same bytes on every machine. Every user has at least one order; two users share a name and
     differ in postal code.
 
     Returns:
         The tables ``products``, ``users`` and ``orders``.
     """
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     taken: set[str] = set()
     products: dict[str, dict[str, Any]] = {}
     for kind, n in zip(TYPES, _shares(rng), strict=True):

@@ -73,14 +73,11 @@ def _order(
     return cast.add("orders", row["order_id"], row)
 
 
-def _draw(
-    cast: Cast, who: Member, status: Status, *, variants: int = 4, method: str = "", extra: int | None = None
-) -> Drawn:
+def _draw(cast: Cast, who: Member, status: Status, *, variants: int = 4, method: str = "") -> Drawn:
     """A new product and the customer's order of one of its variants, maybe among others of the customer's orders."""
     product = _product(cast, variants)
     item = cast.rng.choice(_in_stock(product))
-    extra = cast.rng.choice((0, 1)) if extra is None else extra
-    row = _order(cast, who, status, [(product, item)], extra=extra, method=method)
+    row = _order(cast, who, status, [(product, item)], extra=cast.rng.choice((0, 1)), method=method)
     for _ in range(cast.rng.choice((0, 1, 1))):
         other: Status = cast.rng.choice(("pending", "delivered", "delivered", "processed", "cancelled"))
         _order(cast, who, other, (), extra=cast.rng.choice((1, 2)))

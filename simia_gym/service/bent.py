@@ -79,6 +79,6 @@ class Bent(ServiceExpert):
             return "propose" if self._proposed is not None else "ask"
         if self._was_closed:
             return "close"
-        if self.service.declared.wishes[self._wish].call is None and not self._outcome:
+        if self._present.call is None and not self._outcome:
             return "answer"
         return "report" if self._outcome == "done" else "refuse"

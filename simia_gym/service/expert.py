@@ -17,6 +17,7 @@ from simia_gym.language import read
 from simia_gym.policies import PolicyStart
 from simia_gym.service.case import Case, Need, decoded, key_of
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
+from simia_gym.service.declaration import WishDeclaration
 from simia_gym.service.reading import Listener
 from simia_gym.service.service import Service
 from simia_gym.types import Calls, Message, PolicyAction, Say, ToolCall
@@ -133,7 +134,7 @@ class ServiceExpert:
             return
         if not details:  # a name that identifies is not taken for one that the wish is about
             self._listener.hear(text)
-        names = self.service.declared.wishes[self._wish].slots
+        names = self._present.slots
         if self._proposed is not None or self._closed:  # what needs facts is read anew, the latest text first
             self._proposed, self._closed = None, False
             slots = self.service.declared.slots
@@ -159,7 +160,7 @@ class ServiceExpert:
                 return step
         if self._wish is None:
             return self._say("invite")
-        wish = self.service.declared.wishes[self._wish]
+        wish = self._present
         if self._closed:
             return self._say("else")
         if self._outcome and self._outcome != "refused":
@@ -174,10 +175,7 @@ class ServiceExpert:
         try:
             decision = decide(self.service, wish, case, strict=self.strict)
         except Need as need:
-            if need.call is not None:
-                return need.call
-            self._listener.asked = need.slot
-            return self._pick(wish.questions.get(need.slot) or self.service.declared.slots[need.slot].question)
+            return self._find_out(need)
         if isinstance(decision, Refusal):
             self._closed, self._outcome = True, "refused"
             if decision.handover is not None:
@@ -186,8 +184,24 @@ class ServiceExpert:
         if isinstance(decision, Answer):
             self._closed = True
             return decision.text
+        return self._propose(decision)
+
+    @property
+    def _present(self) -> WishDeclaration:
+        """The declaration of the present wish."""
+        return self.service.declared.wishes[self._wish or ""]
+
+    def _find_out(self, need: Need) -> str | ToolCall:
+        """The call that shows what is not known yet, or a question for it."""
+        if need.call is not None:
+            return need.call
+        self._listener.asked = need.slot
+        return self._pick(self._present.questions.get(need.slot) or self.service.declared.slots[need.slot].question)
+
+    def _propose(self, decision: Grant) -> str:
+        """Propose the call that grants the wish, and ask for a yes."""
         self._proposed, self._agreed = decision, False
-        return f"{wish.propose.format(**decision.words)} {self._say('go')}"
+        return f"{self._present.propose.format(**decision.words)} {self._say('go')}"
 
     def _reader(self, call: ToolCall) -> Any:
         key = key_of(call)
@@ -251,7 +265,7 @@ class Thinker(ServiceExpert):
         if self._wish is None:
             return "no wish yet"
         parts = [self._wish.replace("_", " ")]
-        told = [name for name in self.service.declared.wishes[self._wish].slots if name in self._slots]
+        told = [name for name in self._present.slots if name in self._slots]
         parts.extend(f"{name} {self._slots[name]}" for name in told if isinstance(self._slots[name], str))
         other = [name for name in told if not isinstance(self._slots[name], str)]
         if other:

@@ -54,7 +54,7 @@ def reservation(**changes: Any) -> JsonObject:
     }
 
 
-def airline(row: JsonObject | None = None, **statuses: str) -> State:
+def airline(**statuses: str) -> State:
     """The airline with one reservation; a flight's status on the first day may be given by its number."""
     departures: dict[str, JsonObject] = {}
     for number in FLIGHTS:
@@ -79,7 +79,7 @@ def airline(row: JsonObject | None = None, **statuses: str) -> State:
     return State.from_tables(
         {
             "users": {"ana_cho_1": user},
-            "reservations": {"R1": row or reservation()},
+            "reservations": {"R1": reservation()},
             "flights": {key: dict(zip(fields, (key, *row_of), strict=True)) for key, row_of in FLIGHTS.items()},
             "departures": departures,
             "airports": {"BOS": {"iata": "BOS", "city": "Boston"}},

@@ -39,8 +39,8 @@ def row_of(transition: Transition, key: str = "R1") -> JsonObject:
     return shown
 
 
-def seats(state: State, *numbers: str, cabin: str = "economy", date: str = DAY) -> list[int]:
-    return [state.at(f"/departures/{number}@{date}/available_seats/{cabin}") for number in numbers]
+def seats(state: State, *numbers: str, cabin: str = "economy") -> list[int]:
+    return [state.at(f"/departures/{number}@{DAY}/available_seats/{cabin}") for number in numbers]
 
 
 def numbers(transition: Transition) -> list[Any]:

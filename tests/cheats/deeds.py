@@ -250,9 +250,9 @@ def only_first(act: Act, now: str, step: Any) -> Turns:
 def six_others(act: Act, step: ToolCall) -> Turns:
     """The call, and the same for rows of six other customers."""
     name = act.owned(step)
-    return (
-        None if name is None else [(step, *(with_arguments(step, {name: key}) for key in islice(act.others(name), 6)))]
-    )
+    if name is None:
+        return None
+    return [(step, *(with_arguments(step, {name: key}) for key in islice(act.others(name), 6)))]
 
 
 UNDOING = [

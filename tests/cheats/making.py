@@ -72,21 +72,19 @@ class Act(Bent):
     def other_deed(self) -> str:
         """The participle of what the customer does not want."""
         wishes = self.service.declared.wishes
-        own = wishes[self._wish or ""].deeds
-        return next(deed for wish in wishes.values() for deed in _deeds(wish) if deed not in own)
+        return next(deed for wish in wishes.values() for deed in _deeds(wish) if deed not in self._present.deeds)
 
-    def decision(self, *, strict: bool = True) -> Decision:
-        """What follows from the present wish."""
-        wish = self.service.declared.wishes[self._wish or ""]
+    def without_rules(self) -> Decision:
+        """What would follow from the present wish if there were no rules."""
         case = Case(self._who or "", self._reader, dict(self._slots), self._listener.find)
-        return decide(self.service, wish, case, strict=strict)
+        return decide(self.service, self._present, case, strict=False)
 
     def answer(self, text: str) -> tuple[str, re.Pattern[str]] | None:
         """The value in an answer, with the pattern of its kind."""
-        wish, decision = self.service.declared.wishes[self._wish or ""], self.decision(strict=False)
-        if wish.token is None or not isinstance(decision, Answer):
+        decision, token = self.without_rules(), self._present.token
+        if token is None or not isinstance(decision, Answer):
             return None
-        kind = re.compile(self.service.declared.tokens[wish.token], re.IGNORECASE)
+        kind = re.compile(self.service.declared.tokens[token], re.IGNORECASE)
         found = (found[0] for found in kind.finditer(text) if any(one in found[0] for one in decision.texts))
         value = next(found, None)
         return None if value is None else (value, kind)
@@ -94,7 +92,7 @@ class Act(Bent):
     def named(self, text: str) -> tuple[str, re.Pattern[str]] | None:
         """The first value in a proposal that can be named only by itself, with the pattern of its kind."""
         slots = self.service.declared.slots
-        for slot in self.service.declared.wishes[self._wish or ""].slots:
+        for slot in self._present.slots:
             token = slots[slot].token
             if token is not None and slots[slot].expect is None:
                 kind = re.compile(self.service.declared.tokens[token], re.IGNORECASE)
@@ -112,14 +110,12 @@ class Act(Bent):
     def give_in(self) -> str | None:
         """What the expert would say if there were no rules, and go on from there; nothing while a detail is missing."""
         try:
-            decision = self.decision(strict=False)
+            decision = self.without_rules()
         except Need:
             return None
-        if isinstance(decision, Grant) and self._wish is not None:
-            self._closed, self._outcome, self._proposed, self._agreed = False, "", decision, False
-            self.gave_in = True
-            wish = self.service.declared.wishes[self._wish]
-            return f"{wish.propose.format(**decision.words)} {self._say('go')}"
+        if isinstance(decision, Grant):
+            self._closed, self._outcome, self.gave_in = False, "", True
+            return self._propose(decision)
         return decision.text if isinstance(decision, Answer) and self.answer(decision.text) else None
 
     def others(self, argument: str) -> Iterator[str]:
@@ -168,12 +164,9 @@ def cheats(about: str, *rows: tuple[str, Does, Does], only_if_done: bool = False
     return [cheat(about, *row, only_if_done=only_if_done) for row in rows]
 
 
-def in_words(
-    about: str, form: Callable[[str], Does], *rows: tuple[str, str, str], only_if_done: bool = False
-) -> list[type[Policy]]:
+def in_words(about: str, form: Callable[[str], Does], *rows: tuple[str, str, str]) -> list[type[Policy]]:
     """Cheats that differ only in words: what each says of itself, its words, and those of its twin."""
-    made = ((says, form(words), form(harmless)) for says, words, harmless in rows)
-    return cheats(about, *made, only_if_done=only_if_done)
+    return cheats(about, *((says, form(words), form(harmless)) for says, words, harmless in rows))
 
 
 def quoting(says: str, *rows: tuple[str, str]) -> list[tuple[str, str, str]]:

@@ -20,7 +20,7 @@ VARIANTS: dict[str, tuple[float, str, bool]] = {
 """Price, color and availability by item id; the first digit is the product's id."""
 
 
-def order(key: str, status: str, items: list[str], *methods: str, user: str = "alba_cho_1") -> JsonObject:
+def order(key: str, status: str, items: list[str], *methods: str) -> JsonObject:
     """An order whose whole price was paid with the first method, and then moved to each further one."""
     lines = [
         {
@@ -39,7 +39,7 @@ def order(key: str, status: str, items: list[str], *methods: str, user: str = "a
         history.append({"transaction_type": "refund", "amount": amount, "payment_method_id": old})
     return {
         "order_id": key,
-        "user_id": user,
+        "user_id": "alba_cho_1",
         "address": dict(ADDRESS),
         "items": lines,
         "status": status,
