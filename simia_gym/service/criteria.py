@@ -8,8 +8,8 @@ from typing import Any
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Drawn
 from simia_gym.service.decide import Answer, Decision, Grant, Refusal, decide
-from simia_gym.service.declaration import BreachDeclaration, Variant, WishDeclaration
-from simia_gym.service.script import Wanted
+from simia_gym.service.declaration import WishDeclaration
+from simia_gym.service.script import Scene, Wanted
 from simia_gym.service.service import Service
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
@@ -26,10 +26,7 @@ class Judged:
 
     Args:
         service: The service.
-        who: The customer's id.
-        state: The initial state.
-        variant: The variant of the first wish.
-        wanted: What the customer wants.
+        scene: Who wants what.
         alone: Whether the customer makes one request only.
         where: The task, for errors.
 
@@ -38,27 +35,17 @@ class Judged:
         gold: The gold calls.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        who: str,
-        state: State,
-        variant: Variant | None,
-        wanted: Sequence[Wanted],
-        *,
-        alone: bool,
-        where: str,
-    ) -> None:
-        wishes = [service.declared.wishes[one.name] for one in wanted]
-        self._asked = {deed for wish in wishes if wish.call is None for deed in wish.deeds}
-        self._service, self._who, self._alone, self._where = service, who, alone, where
-        self._initial = self.state = state
-        self._variant, self._number = variant, 0
+    def __init__(self, service: Service, scene: Scene, *, alone: bool, where: str) -> None:
+        wishes = [service.declared.wishes[one.name] for one in scene.wanted]
+        asked = {deed for wish in wishes if wish.call is None for deed in wish.deeds}
+        self._service, self._who, self._alone, self._where = service, scene.member.key, alone, where
+        self._initial = self.state = scene.state
+        self._variant, self._number = scene.variant, 0
         self.gold: list[JsonObject] = []
         self._forbidden: list[tuple[str, ToolCall, str]] = []
-        self._items: list[JsonObject] = [customer(service, who)]
-        if self._asked:
-            self._items.append({"id": "backed", "check": {**_backed(service), "told": sorted(self._asked)}})
+        self._items: list[JsonObject] = [customer(service, self._who)]
+        if asked:
+            self._items.append({"id": "backed", "check": {**_backed(service), "told": sorted(asked)}})
 
     def wish(self, wanted: Wanted, made: Sequence[tuple[JsonObject, set[str]]]) -> bool:
         """Judge a wish, with the requests that it makes and the slots that each tells at once.
@@ -153,8 +140,8 @@ class Judged:
             request["told"] = [list(decision.texts)]
         function = wish.criteria
         if isinstance(decision, Refusal):
-            breach = self._variant if self._number == 1 else None
-            function = breach.criteria if isinstance(breach, BreachDeclaration) else None
+            breach = wish.breaches.get(self._variant) if self._number == 1 else None
+            function = None if breach is None else breach.criteria
         if function is not None:
             more = service.function(function)(self._case(slots, self._initial), Drawn(slots, wanted.drawn.rows))
             merge(self._items, more, self._suffix)

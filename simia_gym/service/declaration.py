@@ -113,6 +113,10 @@ class Variant(StrictModel):
     kind: str | None = Field(None, description="The kind of its tasks, which may be shared.")
 
 
+UNCHANGED = Variant.model_validate({})
+"""A variant that changes nothing."""
+
+
 class BreachDeclaration(Variant):
     """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
@@ -158,6 +162,10 @@ class WishDeclaration(StrictModel):
         default_factory=dict, description="Variants that are forbidden; every rule needs one."
     )
     edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
+
+    def variant(self, name: str) -> Variant:
+        """The breach or edge of this name; ``""`` changes nothing."""
+        return self.breaches.get(name) or self.edges.get(name, UNCHANGED)
 
 
 class WayDeclaration(StrictModel):

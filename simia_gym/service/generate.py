@@ -18,7 +18,7 @@ from simia_gym.service import criteria
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.decide import Decision, Grant, decide, objector
-from simia_gym.service.declaration import ANY_KIND, BreachDeclaration, KindDeclaration, Variant, WishTurn
+from simia_gym.service.declaration import ANY_KIND, KindDeclaration, WishTurn
 from simia_gym.service.proof import SAMPLES, unnoticed, unread
 from simia_gym.service.script import Scene, Wanted, requests, script
 from simia_gym.service.service import Service
@@ -132,17 +132,16 @@ class Generator:
             pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else plain
         else:
             pairs = self.kinds[kind]
-        first, breach = pair = chance.choice(pairs)
+        first, variant = pair = chance.choice(pairs)
         poses = pair == _STRANGER
         if poses:
             first = chance.choice(self._granted)[0]
-        scene = self._scene(
-            _Plan(seed, place * 1_000_000, attempt, first, breach, poses, declared_kind), chance, task_id
-        )
+        plan = _Plan(seed, place * 1_000_000, attempt, first, variant, poses, declared_kind)
+        scene = self._scene(plan, chance, task_id)
         talk = random.Random(f"{seed} talk")
-        who = scene.member.key
+        reader = service.reader(scene.state)
         made = [
-            requests(service, wanted, Case(who, service.reader(scene.state), wanted.drawn.slots), talk)
+            requests(service, wanted, Case(scene.member.key, reader, wanted.drawn.slots), talk)
             for wanted in scene.wanted
         ]
         said = [request for several in made for request, _ in several]
@@ -150,13 +149,11 @@ class Generator:
         if poses:
             items = tuple(criteria.stranger(service, said))
             return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=items)
-        alone = sum(map(len, made)) == 1
-        judged = criteria.Judged(service, who, scene.state, scene.variant, scene.wanted, alone=alone, where=task_id)
+        judged = criteria.Judged(service, scene, alone=len(said) == 1, where=task_id)
         for wanted, several in zip(scene.wanted, made, strict=True):
             if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes
-        edges = declared.wishes[first].edges
-        label = self._kind(first, next((name for name, one in edges.items() if one is scene.variant), breach))
+        label = self._kind(first, scene.variant)
         if kind in declared.kinds:
             label = kind if kind and scene.fits(declared_kind) else ""
         return Task(
@@ -172,21 +169,21 @@ class Generator:
         should, it is drawn with less.
         """
         wish = self.service.declared.wishes[plan.first]
-        named = wish.edges.get(plan.variant)
-        edge = named or chance.choice((None, *wish.edges.values()))
-        breach = wish.breaches.get(plan.variant)
-        like = breach or (chance.choice(tuple(wish.breaches.values())) if wish.breaches else None)
-        slots = {name: value for one in (edge, like, named) if one for name, value in one.slots.items()}
+        named = plan.variant if plan.variant in wish.edges else ""
+        edge = named or chance.choice(("", *wish.edges))
+        breach = plan.variant if plan.variant in wish.breaches else ""
+        like = breach or (chance.choice(tuple(wish.breaches)) if wish.breaches else "")
+        slots = {**wish.variant(edge).slots, **wish.variant(like).slots, **wish.variant(named).slots}
         main = breach or edge
-        alone, own = ([main], main.slots) if main else ([], {})
-        ways: list[tuple[Sequence[Variant], Mapping[str, Any]]] = []
+        alone, own = [main], wish.variant(main).slots
+        ways: list[tuple[Sequence[str], Mapping[str, Any]]] = []
         if edge and breach:
             ways.append(([edge, breach], slots))
         ways.append(([] if plan.poses else alone, slots))
         if slots != own and not plan.poses:
             ways += [] if breach or named else [([], slots)]
             ways.append((alone, own))
-        rule, found = breach.rule if breach else None, None
+        rule, found = wish.breaches[breach].rule if breach else None, None
         for variants, changed in ways:
             single = self._cast(plan, variants, changed, ())
             found = self._objector(single)
@@ -194,7 +191,7 @@ class Generator:
                 break
         else:
             what = f"{rule or 'no rule'} should object, but {found or 'none'} did (task {task_id})"
-            where = self.service.where(*self._place(plan.first, main))
+            where = self._where(plan.first, main)
             raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
         others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
@@ -211,10 +208,10 @@ class Generator:
                 return several
         return single
 
-    def sample(self, wish: str, variant: Variant | None, number: int) -> Scene:
+    def sample(self, wish: str, number: int, variant: str = "") -> Scene:
         """Draw a customer with one wish, for proofs."""
-        variants, slots = ((), {}) if variant is None else ((variant,), variant.slots)
-        return self._cast(_Plan(number, 9_000_000, 0, wish, "", False, ANY_KIND), variants, slots, ())
+        slots = self.service.declared.wishes[wish].variant(variant).slots
+        return self._cast(_Plan(number, 9_000_000, 0, wish, variant, False, ANY_KIND), [variant], slots, ())
 
     def problems(self) -> Iterator[InputError]:
         """Draw some tasks of every kind, and find lines of customers that the expert does not understand."""
@@ -236,10 +233,10 @@ class Generator:
         for name, wish in self.service.declared.wishes.items():
             if rule not in wish.rules:
                 continue
-            for variant in (*([None] if wish.granted else []), *wish.edges.values(), *wish.breaches.values()):
-                wanted = variant.rule if isinstance(variant, BreachDeclaration) else None
+            for variant in (*([""] if wish.granted else []), *wish.edges, *wish.breaches):
+                wanted = wish.breaches[variant].rule if variant in wish.breaches else None
                 for number in range(SAMPLES):
-                    scene = self.sample(name, variant, number)
+                    scene = self.sample(name, number, variant)
                     try:
                         if self._objector(scene) != wanted:
                             return True
@@ -250,7 +247,7 @@ class Generator:
     def _cast(
         self,
         plan: _Plan,
-        variants: Sequence[Variant],
+        variants: Sequence[str],
         slots: Mapping[str, Any],
         further: Sequence[str],
         *,
@@ -263,7 +260,7 @@ class Generator:
         wanted = [Wanted(plan.first, self._draw(cast, plan.first, member))]
         wanted[0].drawn.slots.update(slots)
         for variant in variants:
-            self._apply(cast, variant, wanted[0].drawn, member, self._place(plan.first, variant))
+            self._apply(cast, plan.first, variant, wanted[0].drawn, member)
         like = wanted[0] if same else None
         wanted.extend(Wanted(name, self._draw(cast, name, member, like)) for name in further)
         for number, one in enumerate(wanted):
@@ -273,14 +270,12 @@ class Generator:
             self._turn(turns, cast, member, one, kind, may_withdraw=number + 1 < len(wanted))
         details = (self._member(cast) if plan.poses else member).details
         setup = copy.deepcopy(cast.setup())
-        return Scene(member, details, wanted, variants[-1] if variants else None, setup, self.base.apply(setup))
+        return Scene(member, details, wanted, variants[-1] if variants else "", setup, self.base.apply(setup))
 
-    def _place(self, name: str, variant: Variant | None) -> tuple[str, ...]:
-        """The keys of a wish in the declaration, or of one of its variants."""
-        wish = self.service.declared.wishes[name]
-        variants = {"breaches": wish.breaches, "edges": wish.edges}
-        places = ((key, one) for key, group in variants.items() for one in group if group[one] is variant)
-        return ("wishes", name, *next(places, ()))
+    def _where(self, wish: str, variant: str, *parts: str) -> str:
+        """The place of a wish in the declaration, or of one of its variants or a part of that."""
+        key = "breaches" if variant in self.service.declared.wishes[wish].breaches else "edges"
+        return self.service.where("wishes", wish, *((key, variant, *parts) if variant else ()))
 
     def _turn(
         self,
@@ -364,15 +359,13 @@ class Generator:
                     return False
         return True
 
-    def _kind(self, wish: str, breach: str) -> str:
+    def _kind(self, wish: str, variant: str) -> str:
         """The name of the kind of a wish, or of one of its breaches or edges."""
-        if (wish, breach) == _STRANGER:
+        if (wish, variant) == _STRANGER:
             return self.service.declared.stranger_kind
         declared = self.service.declared.wishes[wish]
-        plain = declared.kind or wish
-        if breach in declared.breaches:
-            return declared.breaches[breach].kind or f"refuse_{wish}_{breach}"
-        return declared.edges[breach].kind or plain if breach in declared.edges else plain
+        plain = f"refuse_{wish}_{variant}" if variant in declared.breaches else declared.kind or wish
+        return declared.variant(variant).kind or plain
 
     def _member(self, cast: Cast) -> Member:
         member: Member = self.service.function(self.service.declared.customer)(cast)
@@ -389,22 +382,24 @@ class Generator:
             drawn.rows.update(like.drawn.rows)
         return drawn
 
-    def _apply(self, cast: Cast, variant: Variant, drawn: Drawn, member: Member, place: Sequence[str]) -> None:
+    def _apply(self, cast: Cast, wish: str, variant: str, drawn: Drawn, member: Member) -> None:
+        """Change what was drawn as a breach or an edge says."""
+        declared = self.service.declared.wishes[wish].variant(variant)
         rows: Mapping[str, JsonObject] = {**drawn.rows, "who": member.row}
-        for name, fields in variant.set.items():
+        for name, fields in declared.set.items():
             if name not in rows:
-                where = self.service.where(*place, "set", name)
+                where = self._where(wish, variant, "set", name)
                 raise InputError(f"no drawn row is called {name!r}", where=where, fix=f"There is: {', '.join(rows)}.")
             rows[name].update(fields)
-        if variant.do is None:
+        if declared.do is None:
             return
         before = dict(drawn.slots)
-        self.service.function(variant.do)(cast, drawn, member)
+        self.service.function(declared.do)(cast, drawn, member)
         for slot, value in before.items():
             if self.service.declared.slots[slot].choice and drawn.slots[slot] != value:
-                what = f"{variant.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
+                what = f"{declared.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
                 fix = "Set it under `slots`, which every task of the wish takes as often."
-                raise InputError(what, where=self.service.where(*place, "do"), fix=fix)
+                raise InputError(what, where=self._where(wish, variant, "do"), fix=fix)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 from simia_gym.errors import DomainError, InputError
 from simia_gym.service.case import Case
-from simia_gym.service.declaration import Variant
 from simia_gym.service.reading import Listener
 from simia_gym.service.script import OTHER_LINES, Scene, slots_told, turned
 from simia_gym.service.service import Service
@@ -28,7 +27,7 @@ _MOVES: dict[type[ast.cmpop], tuple[tuple[type[ast.cmpop], int], ...]] = {
 """Comparison to others, with what is added to the right side: those between which the next value is decided."""
 
 
-Sample: TypeAlias = Callable[[str, Variant | None, int], Scene]
+Sample: TypeAlias = Callable[[str, int], Scene]
 """Draws a customer with one wish, as `Generator.sample`."""
 
 
@@ -42,18 +41,12 @@ def unread(service: Service, sample: Sample) -> Iterator[InputError]:
     Yields:
         A mistake for each line in which the reader does not find the wish and the slots that it tells.
     """
-    found: dict[str, InputError] = {}
-    for error in _unread(service, sample, _Heard(service)):
-        found.setdefault(error.where, error)
-    yield from found.values()
-
-
-def _unread(service: Service, sample: Sample, check: _Heard) -> Iterator[InputError]:
+    check = _Heard(service)
     for at, line in enumerate(service.declared.vague):
         yield from check.line(line, ("vague", at), None)
     for name, wish in service.declared.wishes.items():
         for number in range(SAMPLES):
-            scene, rng = sample(name, None, number), random.Random(number)
+            scene, rng = sample(name, number), random.Random(number)
             slots = scene.wanted[0].drawn.slots
             case = Case(scene.member.key, service.reader(scene.state), dict(slots))
             spoken = {slot: service.spoken(slot, value, case, rng) for slot, value in slots.items()}
@@ -74,10 +67,11 @@ def _unread(service: Service, sample: Sample, check: _Heard) -> Iterator[InputEr
 
 
 class _Heard:
-    """Says lines to the expert, and tells what it hears otherwise than it should."""
+    """Says lines to the expert, and tells once for each place what it hears otherwise than it should."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._wrong_at: set[str] = set()
 
     def slot(self, slot: str, value: Any, case: Case, rng: random.Random) -> Iterator[InputError]:
         """The lines that tell a slot: a drawn value, or every one that is listed."""
@@ -98,7 +92,9 @@ class _Heard:
         listener = Listener(self._service)
         heard = listener.wish(text)
         if heard != wish:
-            yield self._wrong(text, place, f"hears the wish {heard!r}" if heard else "hears no wish", wish or "none")
+            yield from self._wrong(
+                text, place, f"hears the wish {heard!r}" if heard else "hears no wish", wish or "none"
+            )
         listener.hear(text)
         read = listener.slots(told or (), text)
         for slot, value in (told or {}).items():
@@ -106,11 +102,14 @@ class _Heard:
                 known = {name: one for name, one in case.known.items() if name != slot}
                 read[slot] = listener.find(slot, Case(case.who, case.reader, known))
             if read[slot] != value:
-                yield self._wrong(text, place, f"reads {slot} as {read[slot]!r}", repr(value))
+                yield from self._wrong(text, place, f"reads {slot} as {read[slot]!r}", repr(value))
 
-    def _wrong(self, text: str, place: Sequence[str | int], what: str, right: str) -> InputError:
-        fix = "Change the line, or the pattern that reads it."
-        return DomainError(f"in {text!r} the expert {what}, not {right}", where=self._service.where(*place), fix=fix)
+    def _wrong(self, text: str, place: Sequence[str | int], what: str, right: str) -> Iterator[InputError]:
+        where = self._service.where(*place)
+        if where not in self._wrong_at:
+            self._wrong_at.add(where)
+            fix = "Change the line, or the pattern that reads it."
+            yield DomainError(f"in {text!r} the expert {what}, not {right}", where=where, fix=fix)
 
 
 def unnoticed(service: Service, notices: Callable[[str], bool]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Drawn, Member
 from simia_gym.service.decide import Answer, decide
-from simia_gym.service.declaration import KindDeclaration, Variant, WishTurn
+from simia_gym.service.declaration import KindDeclaration, WishTurn
 from simia_gym.service.service import Service
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Op
@@ -68,7 +68,7 @@ class Scene:
         member: The customer.
         details: By which the agent looks for the customer, slot to value; a stranger's lead nowhere.
         wanted: The wishes, in order.
-        variant: The breach or edge of the first wish, if it is one.
+        variant: The breach or edge of the first wish; ``""`` for none.
         setup: The operations that make the state.
         state: The initial state.
     """
@@ -76,7 +76,7 @@ class Scene:
     member: Member
     details: Mapping[str, Any]
     wanted: Sequence[Wanted]
-    variant: Variant | None
+    variant: str
     setup: tuple[Op, ...]
     state: State
 
