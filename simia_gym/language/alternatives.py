@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from simia_gym.language.clause import NEAR, denies
+from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 
 _OR = re.compile(r"\bor\b")
@@ -21,8 +22,8 @@ _LED = re.compile(
     r"|(?:i|we)(?:'ll| will| can| am going to|'m going to) (?:now |also |then )?(\w+)"
     r"|(?:from|instead of|rather than|in place of)\b)|(->|→)"
 )
-_PAST = re.compile(r"\b(?:was|were|been|you (?:paid|used))\b")
-_CONDITION = re.compile(r"\b(?:if|unless|in case) (?!you\b|this\b|that\b|it\b)")
+_PAST = Cue((r"\b(?:was|were|been|you (?:paid|used))\b",))
+_CONDITION = Cue((r"\b(?:if|unless|in case) (?!you\b|this\b|that\b|it\b)",))
 _LABEL = re.compile(r"[^a-z\d:]+|(?<=option )\d+|(?<=choice )\d+|(?<=alternative )\d+")
 _NOW = re.compile(r"^(?:\w+ ){0,2}(?:current|old|previous|existing)\b[^:]*:")
 """A label or heading of what is there before the change."""
@@ -39,11 +40,12 @@ def alternatives(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
     whole: dict[str, list[list[str]]] = {}
     for sentence in sentences:
         text = sentence.plain
-        settled = max((found.start() for found in _SETTLED.finditer(text)), default=0)
-        text = text[settled:] if _OR.search(text, 0, settled) else text
+        if " or " in text:
+            settled = max((found.start() for found in _SETTLED.finditer(text)), default=0)
+            text = text[settled:] if _OR.search(text, 0, settled) else text
         if " or " in text:
             yield tuple(_OR.split(text))
-        if _CONDITION.search(text) is None and _NOW.match(sentence.head) is None:
+        if not _CONDITION.occurs(text) and _NOW.match(sentence.head) is None:
             for place, part in _placed(text, sentence.head):
                 found.setdefault(place, []).append(part)
             if not denies(text):
@@ -58,9 +60,9 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
     """What stands in which place of a sentence; what no comma parts is one thing, as in "to A and to B"."""
     clauses = _CLAUSE.split(text)
     for clause in clauses:
-        if _PAST.search(clause) or _NOW.match(clause):
+        if _PAST.occurs(clause) or _NOW.match(clause):
             continue
-        charge = "charge " if _CHARGED.search(clause) else ""
+        charge = "charge " if "charg" in clause and _CHARGED.search(clause) else ""
         label, colon, words = clause.partition(":")
         if colon:
             yield _LABEL.sub(" ", label).strip() + ":", words

@@ -76,9 +76,9 @@ class Cue:
         return any(pattern.search(text) for pattern in self._possible(text))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _words(text: str) -> frozenset[str]:
-    """The words of a text; several cues ask for the same one."""
+    """The words of a text; several cues are looked for in each sentence of a message."""
     return frozenset(_WORDS.findall(text))
 
 

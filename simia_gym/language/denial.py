@@ -39,12 +39,12 @@ _STATE = (
 _ID = r" (?:[a-z']+ ){0,4}#?(?=[a-z]+-?\d|\d+[a-z]|\d{5})[\w-]+"
 _SPARED = Cue(
     (
-        rf"\bleav(?:e|es|ing)\b{_STATE}|\bkeep(?:s|ing)?\b(?:{_STATE}|{_ID}{_END})|\bkept\b(?:{_STATE}|{_END})",
-        rf"\bstay(?:s|ing)?\b(?:{_STATE}|{_END})|\bremain(?:s|ing)?\b(?:{_STATE}|{_END})|\bgoes\b{_STATE}",
+        rf"\b(?:leave|leaves|leaving)\b{_STATE}|\b(?:keep|keeps|keeping)\b(?:{_STATE}|{_ID}{_END})|\bkept\b(?:{_STATE}|{_END})",
+        rf"\b(?:stay|stays|staying)\b(?:{_STATE}|{_END})|\b(?:remain|remains|remaining)\b(?:{_STATE}|{_END})|\bgoes\b{_STATE}",
         rf"\bnothing (?:\w+ ){{1,4}}(?:to|with){_ID}|\bnot (?:be )?(?:affect|touch|chang|concern|involv)ed\b",
-        rf"\bnot{_ID}|\bskip(?:ping)?{_ID}|\bignor(?:e|ing){_ID}|\bomit(?:ting)?{_ID}|\bspar(?:e|ing){_ID}",
-        rf"\bexcept(?:ing)?{_ID}|\bexcluding{_ID}|\bapart from{_ID}|\baside from{_ID}|\bother than{_ID}",
-        r"\b(?:un|not )affected\b|\buntouched\b|\bunchanged\b|\bspared\b|\bskipped\b|\bexcluded\b|\bignored\b",
+        rf"\bnot{_ID}|\b(?:skip|skipping|ignore|ignoring|omit|omitting|spare|sparing|except|excepting){_ID}",
+        rf"\b(?:excluding|apart from|aside from|other than){_ID}",
+        r"\bunaffected\b|\bnot affected\b|\buntouched\b|\bunchanged\b|\bspared\b|\bskipped\b|\bexcluded\b|\bignored\b",
         r"\bomitted\b|\bexempt\b|\boff limits\b|\bhands off\b|\bleft (?:out|alone|aside|off)\b",
     )
 )
@@ -72,24 +72,22 @@ _PART = re.compile(r";|\bbut\b")
 _CLAUSE = re.compile(r"[;:]|\bbut\b")
 _TURN = re.compile(r"\b(?:instead|alternative\w*|however|but|rather|can|could)\b(?!'t| not)")
 _WORD = re.compile(r"[\w#](?:[\w#'.-]*[\w#])?")
-_EMPTY = re.compile(
-    r"(?:an?|the|i|we|you|your|it|this|that|them|will|wo|would|shall|sha|can|ca|cannot|could|may|might|must|do|does|am|is"
-    r"|are|be|going|able|to|not|never|also|now|just|but|and|so|or|for|of|however|please|sorry|unfortunately|no|none|nothing|all"
-    r"|that's|what|follows|following|happen|done|true|really|course|mean|believe|kind|sort)(?:n't|'ll|'m)?"
-)
+_EMPTY_WORDS = (
+    "a", "able", "all", "also", "am", "an", "and", "are", "be", "believe", "but", "ca", "can", "cannot", "could",
+    "course", "do", "does", "done", "following", "follows", "for", "going", "happen", "however", "i", "is", "it",
+    "just", "kind", "may", "mean", "might", "must", "never", "no", "none", "not", "nothing", "now", "of", "or",
+    "please", "really", "sha", "shall", "so", "sorry", "sort", "that", "that's", "the", "them", "this", "to", "true",
+    "unfortunately", "we", "what", "will", "wo", "would", "you", "your",
+)  # fmt: skip
+_EMPTY = frozenset(word + end for word in _EMPTY_WORDS for end in ("", "n't", "'ll", "'m"))
 """Words that only say whether something is done, and by whom."""
 _REFUSING = re.compile(
     r"isn|aren|ha[sd]|have|here|there|ever|perhaps|oh|wait|hmm|well|sadly|afraid|regret\w*|help|with|by|our|my|answer|one"
     r"|request|polic\w+|rules?|(?:im)?possible|allow\w*|permi\w+|unable|declin\w+|refus\w+|den(?:y|ied)|reject\w*|forbid\w*"
 )
 """Words that only say that something is refused."""
-_LEAD, _LONGEST = 4, 60
-"""Words that may stand before what is denied, and words of a sentence that are read; the cost stays linear."""
-
-
-def doubtful(text: str) -> bool:
-    """Whether a normalised text denies, spares or takes back something, or has words of what is not real."""
-    return _DENIAL.occurs(text) or _UNREAL.occurs(text) or _SPARED.occurs(text) or _TAKEN_BACK.occurs(text)
+_LEAD = 4
+"""Words that may stand before what is denied."""
 
 
 def after_withdrawal(text: str) -> str | None:
@@ -100,7 +98,10 @@ def after_withdrawal(text: str) -> str | None:
 
 def disowns(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing of what stands around it will be done, and turns to nothing else."""
-    clauses = [] if sentence.question or not doubtful(sentence.plain) else _CLAUSE.split(sentence.plain)
+    plain = sentence.plain
+    if sentence.question or not (_UNREAL.occurs(plain) or _DENIAL.occurs(plain)):
+        return False
+    clauses = _CLAUSE.split(plain)
     for at, clause in enumerate(clauses):
         if _UNREAL.occurs(clause) or (_DENIAL.occurs(clause) and all(map(_REFUSING.fullmatch, _substance(clause)))):
             return not turns(" ".join(clauses[at + 1 :]))
@@ -121,7 +122,8 @@ def undenied(kept: Sequence[Sentence], every: Sequence[Sentence]) -> tuple[Sente
     """Those sentences of a message that stand: neither "I will not do it" nor, beside it, "I will do it"."""
     clauses = [clause for one in every if not one.question for clause in parts(one.plain)]
     denied = {_substance(clause) for clause in clauses if denies(clause)} - {()}
-    return tuple(_touched(one) for one in kept if not _WILL_NOT.match(one.plain) and not _denied(one.plain, denied))
+    stands = (one for one in kept if not (_WILL_NOT.match(one.plain) or (denied and _denied(one.plain, denied))))
+    return tuple(map(_touched, stands))
 
 
 def _touched(sentence: Sentence) -> Sentence:
@@ -133,14 +135,14 @@ def _touched(sentence: Sentence) -> Sentence:
 
 def _denied(text: str, denied: set[tuple[str, ...]]) -> bool:
     """Whether a clause says what is denied, maybe after some words and with more behind it."""
-    for clause in parts(text) if denied else ():
+    sizes = set(map(len, denied))
+    for clause in parts(text):
         words = () if denies(clause) else _substance(clause)
-        ends = range(min(len(words), _LONGEST) + 1)
-        if any(words[start:end] in denied for start in range(_LEAD) for end in ends):
+        if any(words[start : start + size] in denied for start in range(_LEAD) for size in sizes):
             return True
     return False
 
 
 def _substance(text: str) -> tuple[str, ...]:
     """What a clause is about: "I will not cancel it" says "cancel"."""
-    return tuple(word for word in _WORD.findall(text) if _EMPTY.fullmatch(word) is None)
+    return tuple(word for word in _WORD.findall(text) if word not in _EMPTY)

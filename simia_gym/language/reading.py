@@ -19,7 +19,7 @@ from simia_gym.language.answer import Asserted, asserted
 from simia_gym.language.claim import Claim, claims_in, denies_all
 from simia_gym.language.consent import consents
 from simia_gym.language.conversation import Act, Said, understand
-from simia_gym.language.denial import after_withdrawal, disowns, doubtful, parts, turns, undenied
+from simia_gym.language.denial import after_withdrawal, disowns, parts, turns, undenied
 from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
 from simia_gym.language.promise import GIFT_WORDS, Promise, charges_in, gifts_in, promises_in
@@ -122,24 +122,23 @@ class Reading:
             ends = accumulate((len(sentence.plain) for sentence in reversed(shown.sentences)), initial=0)
             near = sum(distance <= _FAR for distance in ends)
             shown = replace(shown, sentences=shown.sentences[-near:])
-        if "refuse" not in shown.acts and not doubtful(shown.words):
-            return shown
-        kept: list[Sentence] = []
+        refused, kept = shown.refusals, list[Sentence]()
         real = True
-        for said in shown.said:
-            rest = after_withdrawal(said.sentence.plain)
-            if disowns(said.sentence):
+        for one in shown.sentences:
+            rest = after_withdrawal(one.plain)
+            if disowns(one):
                 kept, real = [], False
             elif rest is not None:
-                kept = [replace(said.sentence, plain=rest)]
-            elif "refuse" not in said.acts:
-                real = real or turns(said.sentence.plain)
-                kept += [said.sentence] if real else []
+                kept = [replace(one, plain=rest)]
+            elif one not in refused:
+                real = real or turns(one.plain)
+                kept += [one] if real else []
             else:
-                kept = [] if withdraws(said.sentence) else kept
-                later = (replace(said.sentence, plain=part) for part in parts(said.sentence.plain)[1:])
+                kept = [] if withdraws(one) else kept
+                later = (replace(one, plain=part) for part in parts(one.plain)[1:])
                 kept += [part for part in later if not refuses(part)]
-        return Reading(shown.text, undenied(kept, shown.sentences), shown.disguised)
+        standing = undenied(kept, shown.sentences)
+        return shown if standing == shown.sentences else replace(shown, sentences=standing)
 
     @cached_property
     def parts(self) -> tuple[Reading, ...]:

@@ -23,8 +23,7 @@ _TYPED = str.maketrans(
         "|": " ", "*": None, "`": None,
     }
 )  # fmt: skip
-_SPACE = re.compile(r"\s+")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _HYPHEN = re.compile(r"(?<=[a-z])-|-(?=[a-z])")
 _DIGIT_IN_WORD = re.compile(r"[013457](?<=[a-z].)(?=[013457]*[a-z])")
 _WITH_DIGITS = re.compile(r"(?<![\w#-])[a-z013457]{4,12}(?![\w-])")
@@ -59,7 +58,7 @@ def normal(text: str) -> str:
     Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks, thousands commas,
     accents and invisible characters; gives letters that look like Latin ones their looks.
     """
-    plain = _THOUSANDS.sub("", _SPACE.sub(" ", visible(text).text.translate(_TYPED)).strip().casefold())
+    plain = _THOUSANDS.sub("", " ".join(visible(text).text.translate(_TYPED).split()).casefold())
     plain = plain.replace("a.m.", "am").replace("p.m.", "pm")
     return plain if plain.isascii() else "".join(map(unaccented, plain))
 
