@@ -62,9 +62,6 @@ def unshown(
         amount for turn in finished.user_turns if turn.event <= yes.event for amount in read(turn.text).amounts
     )
     shown = _Shown(known, words)
-    shown.add([dict(one.arguments) for one in writes])
-    changes = [change for one in done for change in one.get("ops") or ()]
-    shown.add([{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes])
     together: dict[frozenset[str], Mapping[str, Any]] = {}
     for call in reversed([one for one in finished.calls if one.event <= writes[-1].event]):
         answer = _decoded(finished.events[call.event]["observation"])
@@ -78,6 +75,9 @@ def unshown(
         if not amounts:
             return None
     shown.add_columns(_listed([row for names, row in together.items() if names]))
+    shown.add([dict(one.arguments) for one in writes])
+    changes = [change for one in done for change in one.get("ops") or ()]
+    shown.add([{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes])
     wrong = next((amount for amount in amounts if amount not in shown), None)
     return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
 
