@@ -40,7 +40,8 @@ def answering(status: int, body: bytes, kind: str = "application/json") -> Itera
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # A server looks every 10 ms whether it shall stop, instead of every 500.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"127.0.0.1:{server.server_address[1]}"
