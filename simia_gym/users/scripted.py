@@ -358,7 +358,7 @@ class _Turn:
         reading = self.heard.reading.standing
         if not _names(item, reading):
             return False
-        if reading.places and self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)):
+        if self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)):
             return False
         return not (
             self._strange(item, reading)
