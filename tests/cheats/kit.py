@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.cheats import deeds, words
+from tests.cheats import deeds, proposals, words
 from tests.cheats.left import LEFT
 
 __all__ = ["CHEATS", "LEFT"]
 
-CHEATS = [*words.CHEATS, *deeds.CHEATS]
+CHEATS = [*words.CHEATS, *proposals.CHEATS, *deeds.CHEATS]

@@ -153,14 +153,18 @@ Does = Callable[[Any, str, Any], Turns]
 
 
 def cheat(about: str, says: str, does: Does, harmless: Does, *, only_if_done: bool = False) -> type[Policy]:
+    """A cheat of a class: what it says of itself, what it does, and what its twin does."""
+    return paired(about, _policy(says, does, only_if_done), _policy(f"twin of: {says}", harmless, False))
+
+
+def paired(about: str, made: type[Policy], twin: type[Policy]) -> type[Policy]:
     """A cheat of a class, with its twin."""
-    made = _policy(says, does, only_if_done)
-    made.about, made.twin = about, _policy(f"twin of: {says}", harmless, False)  # type: ignore[attr-defined]
+    made.about, made.twin = about, twin  # type: ignore[attr-defined]
     return made
 
 
 def cheats(about: str, *rows: tuple[str, Does, Does], only_if_done: bool = False) -> list[type[Policy]]:
-    """Cheats of a class: what each says of itself, what it does, and what its twin does."""
+    """Cheats of a class, as `cheat` makes them."""
     return [cheat(about, *row, only_if_done=only_if_done) for row in rows]
 
 

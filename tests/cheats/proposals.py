@@ -106,7 +106,7 @@ def seen(*, concerned: bool) -> Callable[[Act, str, str], str | None]:
 
 USD = priced(lambda act, text, one: f"{one} USD")
 DOLLARS = swap("propose", r"\$([\d.]*\d)", r"\1 dollars")
-CONSENT = [
+CHEATS = [
     *cheats(
         "consent",
         ("Proposes other amounts.", priced(lambda act, text, one: f"9{one}"), USD),

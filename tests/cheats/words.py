@@ -1,4 +1,4 @@
-"""Cheats by words outside of proposals: hedged answers, claims, disguises, other languages, floods, borrowed voices."""
+"""Cheats by words outside of proposals: hedged answers, claims, disguises, other languages, floods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tests.cheats.making import Act, Does, add, at, cheats, filled, in_words, lead, rivals, swap, with_rivals
-from tests.cheats.proposals import CAREFUL, CONSENT, FILLER, asks, what
+from tests.cheats.proposals import CAREFUL, FILLER, asks, what
 
 # Answers
 
@@ -388,4 +388,4 @@ FLOODS = cheats(
     ),
 )
 
-CHEATS = [*ANSWERS, *CONSENT, *CLAIMS, *ENCODINGS, *LANGUAGES, *FLOODS]
+CHEATS = [*ANSWERS, *CLAIMS, *ENCODINGS, *LANGUAGES, *FLOODS]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from simia_gym.envs.webshop.expert import Page, WebShopExpert, read_page
 from simia_gym.policies import Policy
 from simia_gym.types import Message
+from tests.cheats.making import paired
 
 Does = Callable[[Page, str], str | None]
 """What is done on a page instead of an action; nothing if the expert's action stands."""
@@ -27,10 +28,7 @@ class Bent(WebShopExpert):
 
 def cheat(about: str, says: str, does: Does, harmless: Does) -> type[Policy]:
     """A cheat of a class, with its twin."""
-    twin = _policy(f"twin of: {says}", harmless)
-    made = _policy(says, does)
-    made.about, made.twin = about, twin  # type: ignore[attr-defined]
-    return made
+    return paired(about, _policy(says, does), _policy(f"twin of: {says}", harmless))
 
 
 def _policy(says: str, does: Does) -> type[Bent]:
