@@ -70,6 +70,11 @@ class SlotDeclaration(SlotCues):
     named: bool = Field(True, description="Whether a proposal must name it.")
     known: float = Field(1.0, ge=0, le=1, description="Share of customers who know it, for identification.")
 
+    @property
+    def needs_facts(self) -> bool:
+        """Whether facts may be needed to read it."""
+        return self.find is not None or self.options is not None
+
 
 class RuleDeclaration(StrictModel):
     """A rule: the function of this name in the module, unless it always objects, and the words of its refusal."""

@@ -138,7 +138,7 @@ class ServiceExpert:
         if self._proposed is not None or self._closed:  # what needs facts is read anew, the latest text first
             self._proposed, self._closed = None, False
             slots = self.service.declared.slots
-            for name in [name for name in names if slots[name].find is not None or slots[name].options is not None]:
+            for name in [name for name in names if slots[name].needs_facts]:
                 self._slots.pop(name, None)
         told = self._listener.slots(names, text)
         asked = self._listener.asked  # the answer to a question tells new details, and changes none of the others

@@ -57,7 +57,7 @@ class Listener:
         """
         value = self._value(name, text)
         slot = self._service.declared.slots[name]
-        if value is not None or (slot.find is None and slot.options is None):
+        if value is not None or not slot.needs_facts:
             return value
         if slot.find is not None:
             return self._service.function(slot.find)(text, case)

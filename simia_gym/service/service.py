@@ -15,7 +15,7 @@ from simia_gym.domain.config import DomainConfig, read_config, read_tables
 from simia_gym.domain.loading import load_world
 from simia_gym.errors import DomainError, InputError, did_you_mean
 from simia_gym.language import Reading, read, times_in
-from simia_gym.service import names
+from simia_gym.service import checks
 from simia_gym.service.case import Case, Need, Option, Reader, decoded
 from simia_gym.service.declaration import ServiceDeclaration, WishDeclaration
 from simia_gym.state import State
@@ -44,7 +44,7 @@ class Service:
         self.ids = declared.ids or config.name
         self.world = load_world(config, path.parent, config.options)
         self._functions: dict[str, Any] = {}
-        problems = list(names.problems(declared, self.function, self.world.tools, Lines(path).where))
+        problems = list(checks.problems(declared, self.function, self.world.tools, Lines(path).where))
         if problems:
             raise DomainError.of(problems)
 

@@ -1,4 +1,4 @@
-"""Whether what a declaration names is there: functions, tools and their arguments, slots, rules, texts to fill."""
+"""Checks of a declaration when it is loaded: what it names is there, and its lines are understood."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def problems(
         tools: The world's tools.
         where: The place of a part in the file.
     """
-    check = _Names(declared, tools, where)
+    check = _Checks(declared, tools, where)
     yield from _functions(declared, function, where)
     yield from check.top()
     for name in declared.slots:
@@ -66,7 +66,7 @@ def _keys(names: Iterable[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-class _Names:
+class _Checks:
     """Checks the parts of a declaration, one after the other."""
 
     def __init__(self, declared: ServiceDeclaration, tools: Mapping[str, ToolSpec], where: Where) -> None:
