@@ -69,11 +69,13 @@ class Cue:
 
     def find(self, text: str) -> int | None:
         """The position of the first match; ``None`` without a match."""
-        return min((hit.start() for pattern in self._possible(text) if (hit := pattern.search(text))), default=None)
+        found = [hit.start() for pattern in self._possible(text) if (hit := pattern.search(text))]
+        return min(found) if found else None
 
     def occurs(self, text: str) -> bool:
         """Whether any of the patterns matches."""
-        return any(pattern.search(text) for pattern in self._possible(text))
+        possible = self._possible(text)
+        return bool(possible) and any(pattern.search(text) for pattern in possible)
 
 
 @lru_cache(maxsize=64)
