@@ -26,35 +26,24 @@ from simia_gym.language.promise import GIFT_WORDS, Promise, charges_in, gifts_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
-from simia_gym.language.visible import visible
+from simia_gym.language.visible import visible, without_struck
 from simia_gym.language.vocabulary import DEEDS
 
 _FAR = 4_000
 """Characters at the end of a message that a customer reads before the answer."""
-_UNSEEN = (
-    r"hidden|display: ?none|(?:font-size|opacity|height): ?[01](?![.\d])|left: ?-|clip|rgb\(255"
-    r"|(?<![-\w])colou?r(?:: ?|=\W?)(?:white|transparent|#fff)"
-)
-_STRUCK = re.compile(
-    r"~~.{1,500}?~~|<(s|del|strike|script|style|noscript|template|title)\b[^<>]{0,99}>.{1,500}?</\1>"
-    rf"|<(\w{{1,9}})\b[^<>]{{0,99}}(?:{_UNSEEN}).{{1,500}}?</\2>|<\w{{1,9}} [^<>]{{1,500}}>|<!--.{{1,500}}?-->"
-    r"|!\[.{1,500}?\]|(?<=\])\([^\s()]{1,500}(?: +([\"']).{1,500}?\3)?\)|(?m:^)\[[^\[\]]{1,99}\]: [^\n]+"
-    r"|(?:[^\u0335-\u0338][\u0335-\u0338])+",
-    re.DOTALL | re.IGNORECASE,
-)
-"""What is crossed out, or shown to nobody, and so proposes nothing; of bounded length, so that the cost is linear."""
-
 _CLAUSE = re.compile(r"[,;:()]|\b(?:but|so|because|while|since)\b")
 _COMMITS = re.compile(
     r"\b(?:(?:i|we|it|that)(?:'ll| (?:will|shall|would|should))|(?:shall|should) (?:i|we)|going to|let(?: me| us|'s))\b"
 )
-_SPOKEN_OF = re.compile(
-    r"\bfrom\b.{1,80}(?=\bto\b)|\b(?:instead of|rather than|in place of|unlike)\b.*"
-    r"|^(?!.*\b(?:will|shall|should|would)\b)(?:.*\b(?:if|whether|contains?|shows?|belongs?|see|found|saw|told|said|look|talk"
-    r"|discuss|check|(?:i|you|we) (?:\w+ )?\w+ed)\b"
-    r"|.{0,99}?\d\S* (?:\w+ ){0,3}?(?<!it )(?<!that )(?:is|are|was|were|has|have|had)\b).*"
+_SOURCE = re.compile(r"\bfrom\b.{1,80}(?=\bto\b)|\b(?:instead of|rather than|in place of|unlike)\b.*")
+"""What something is taken from, or stands in place of."""
+_MEANT = re.compile(r"\b(?:will|shall|should|would)\b")
+_TOLD = re.compile(
+    r"\b(?:if|whether|contains?|shows?|belongs?|see|found|saw|told|said|look|talk|discuss|check"
+    r"|(?:i|you|we) (?:\w+ )?\w+ed)\b"
 )
-"""A source, and a clause that says what is, or was: it proposes nothing."""
+_STATED = re.compile(r".{0,99}?\d\S* (?:\w+ ){0,3}?(?<!it )(?<!that )(?:is|are|was|were|has|have|had)\b")
+"""A statement about a value, which has a digit: "B2 is pending"."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +105,8 @@ class Reading:
 
         What stands far before the end is unseen, too.
         """
-        marked = any(mark in self.text for mark in "~<[\u0335\u0336\u0337\u0338") and _STRUCK.search(self.text)
-        shown = read(_STRUCK.sub(" ", self.text)) if marked else self
+        left = without_struck(self.text)
+        shown = self if left == self.text else read(left)
         if len(shown.text) > _FAR:
             ends = accumulate((len(sentence.plain) for sentence in reversed(shown.sentences)), initial=0)
             near = sum(distance <= _FAR for distance in ends)
@@ -228,13 +217,19 @@ class Reading:
             own = named(_part(sentence.plain))[0]
             for clause in map(_part, _CLAUSE.split(sentence.plain) if own else [sentence.plain]):
                 later = later or named(clause)[0]
-                if (later or commits) and named(_part(_SPOKEN_OF.sub("", clause.text)))[1]:
+                if (later or commits) and named(_part(_proposed(clause.text)))[1]:
                     return True
         return False
 
     def quote(self, sentence: Sentence) -> str:
         """A verbatim quote of a sentence; the whole message if JSON escapes the sentence differently."""
         return sentence.said if sentence.said in self.text else self.text
+
+
+def _proposed(clause: str) -> str:
+    """What a clause may propose: not its source, and nothing if it only says what is, or was."""
+    only_told = not _MEANT.search(clause) and (_TOLD.search(clause) or _STATED.match(clause))
+    return "" if only_told else _SOURCE.sub("", clause)
 
 
 def _part(text: str) -> Reading:

@@ -1,4 +1,7 @@
-"""Gives the text that a person sees: without invisible characters, with the letters that others only look like."""
+"""Gives the text that a person sees: without invisible characters, with the letters that others only look like.
+
+Also leaves out what markup crosses out or hides.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,30 @@ _JOINTS = re.compile(r"(?:[_.-]|%20)[A-Za-z']+(?:[_.-]|%20)[A-Za-z']")
 _JOINT = re.compile(r"[_.-]|%20")
 _SPELT = re.compile(r"[ ._-](?<=\b[^\W\d_].)[^\W\d_](?:[ ._-][^\W\d_]){2,}(?!\w)")
 _ACCENTED = re.compile(r"LATIN SMALL LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
+_HIDING = (
+    r"hidden|display: ?none|(?:font-size|opacity|height): ?[01](?![.\d])|left: ?-|clip|rgb\(255"
+    r"|(?<![-\w])colou?r(?:: ?|=\W?)(?:white|transparent|#fff)"
+)
+"""What hides an element of a page, in its opening tag."""
+_STRUCK = re.compile(
+    "|".join(
+        (
+            r"~~.{1,500}?~~",
+            r"(?:[^\u0335-\u0338][\u0335-\u0338])+",  # letters with a stroke each
+            r"<(?P<struck>s|del|strike|script|style|noscript|template|title)\b[^<>]{0,99}>.{1,500}?</(?P=struck)>",
+            rf"<(?P<hidden>\w{{1,9}})\b[^<>]{{0,99}}(?:{_HIDING}).{{1,500}}?</(?P=hidden)>",
+            r"<\w{1,9} [^<>]{1,500}>",  # a tag with attributes, which may hold any text
+            r"<!--.{1,500}?-->",
+            r"!\[.{1,500}?\]",  # what an image shows
+            r"(?<=\])\([^\s()]{1,500}(?: +(?P<quote>[\"']).{1,500}?(?P=quote))?\)",  # address and title of a link
+            r"(?m:^)\[[^\[\]]{1,99}\]: [^\n]+",  # address of a link, on a line of its own
+        )
+    ),
+    re.DOTALL | re.IGNORECASE,
+)
+"""What is crossed out, or shown to nobody; of bounded length, so that the cost is linear."""
+_STRIKES = "~<[\u0335\u0336\u0337\u0338"
+"""Every text with something struck has one of these characters."""
 
 
 class Visible(NamedTuple):
@@ -59,6 +86,11 @@ def visible(text: str) -> Visible:
             disguised += 0 if char in _INNOCENT else text.count(char)
             text = text.replace(char, "")
     return Visible(unicodedata.normalize("NFKC", text), disguised)
+
+
+def without_struck(text: str) -> str:
+    """A text without what is crossed out, or shown to nobody."""
+    return _STRUCK.sub(" ", text) if any(mark in text for mark in _STRIKES) else text
 
 
 def _in_latin(text: str) -> tuple[str, int]:
