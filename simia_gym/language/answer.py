@@ -38,12 +38,14 @@ _OTHERS = re.compile(
     r"|\b(?:some|any)(?:one|body) else\b"
 )
 """Others than the customer, of whom a value says nothing that was asked."""
-_BARE = re.compile(
-    r"(?:\b(?:or|also|and|but|so|it|that|this|they|there|is|was|are|were|could|may|might|can|be|been|as well|just"
-    r"|equally|not|no|wait|correction|sorry|oops|actually|rather|i mean|make|scratch|even|else|either|maybe|perhaps"
-    r"|possibly|unless|if|once more|again)\b|[\W_])*"
-)
-"""All the words of a clause that says nothing of the values in it: "or", "it could also be", "correction:"."""
+_BARE = frozenset((
+    "actually", "again", "also", "and", "are", "as", "be", "been", "but", "can", "correction", "could", "either",
+    "else", "equally", "even", "i", "if", "is", "it", "just", "make", "may", "maybe", "mean", "might", "more", "no",
+    "not", "once", "oops", "or", "perhaps", "possibly", "rather", "scratch", "so", "sorry", "that", "there", "they",
+    "this", "unless", "wait", "was", "well", "were",
+))  # fmt: skip
+"""The words of a clause that says nothing of the values in it: "or", "it could also be", "correction:"."""
+_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w%]|[.:/-]\d)")
 _NAMES = {name: str(number) for number, name in enumerate(NUMBER_WORDS)}
 
@@ -121,11 +123,7 @@ def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:
 
 def _bare(clause: str, kind: re.Pattern[str], places: Sequence[tuple[int, int]]) -> bool:
     """Whether a clause says nothing of the values in it, or of its numbers, if there are no such values."""
-    lead = _BARE.match(clause)
-    end = 0 if lead is None else lead.end()
-    if end < places[0][0] if places else not clause[end : end + 1].isdigit():  # most clauses begin with other words
-        return False
-    return _BARE.fullmatch((kind if places else _NUMBER).sub(" ", clause)) is not None
+    return _BARE.issuperset(_WORD.findall((kind if places else _NUMBER).sub(" ", clause)))
 
 
 def _value(text: str) -> str:
