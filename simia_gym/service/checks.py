@@ -79,16 +79,20 @@ class _Checks:
             yield from self._call(way.tool, way.arguments, "identify", at)
             slots = dict(enumerate(way.slots))
             yield from self._known("there is no slot", slots, declared.slots, "identify", at, "with")
-            if way.who is not None:
-                yield from self._known("`with` has no argument", {"who": way.who}, way.arguments, "identify", at)
+            yield from self._known("`with` has no argument", {"who": way.who}, way.arguments, "identify", at)
         if declared.handover is not None:
             yield from self._call(declared.handover.tool, declared.handover.arguments, "handover")
         yield from self._known("there is no tool", dict(enumerate(declared.leave_after)), self.tools, "leave_after")
         arguments = {name for spec in self.tools.values() for name in spec.parameters["properties"]}
         yield from self._known("no tool has an argument", _keys(declared.owners), arguments, "owners")
+        kinds = {declared.kind_of(*pair) for pair in (*declared.allowed, *declared.refused)}
         for name, kind in declared.kinds.items():
-            then = {} if kind.then is None else {"then": kind.then}
-            yield from self._known("there is no wish", then, declared.wishes, "kinds", name)
+            yield from self._known("there is no kind", dict(enumerate(kind.of)), kinds, "kinds", name, "of")
+            yield from self._known("there is no wish", {"then": kind.then}, declared.wishes, "kinds", name)
+            yield from self._known("there is no slot", {"slot": kind.slot}, declared.slots, "kinds", name)
+            kinds.add(name)
+        for split, names in declared.fixed.items():
+            yield from self._known("there is no kind", dict(enumerate(names)), kinds, "fixed", split)
         used = {name for wish in declared.wishes.values() for name in wish.rules}
         for name, rule in declared.rules.items():
             if name not in used:
@@ -121,8 +125,7 @@ class _Checks:
             if name not in cues.hear(line).asks:
                 fix = "Let a pattern of `ask` match it, and let it ask for something."
                 yield self._wrong(f"customers do not understand {line!r} as asking for it", fix, "slots", name, "ask")
-        if slot.token is not None:
-            yield from self._known("there is no token", {"token": slot.token}, self.declared.tokens, "slots", name)
+        yield from self._known("there is no token", {"token": slot.token}, self.declared.tokens, "slots", name)
 
     def wish(self, name: str, wish: WishDeclaration) -> Iterator[DomainError]:
         """A wish."""
@@ -132,8 +135,7 @@ class _Checks:
         yield from self._known("the wish has no slot", _keys(wish.questions), wish.slots, *here, "questions")
         yield from self._known("there is no rule", dict(enumerate(wish.rules)), declared.rules, *here, "rules")
         yield from self._known("there is no wish", dict(enumerate(wish.then)), declared.wishes, *here, "then")
-        if wish.token is not None:
-            yield from self._known("there is no token", {"token": wish.token}, declared.tokens, *here)
+        yield from self._known("there is no token", {"token": wish.token}, declared.tokens, *here)
         if (wish.call is None) == (not wish.tell):
             yield self._wrong("needs either call or tell", "Give one of the two.", *here)
         elif wish.call is not None:
@@ -184,18 +186,18 @@ class _Checks:
                 yield self._wrong(f"{tool} needs the argument {missing!r}", "Add it.", *here, "with")
 
     def _known(
-        self, problem: str, names: Mapping[Any, str], known: Collection[str], *here: str | int
+        self, problem: str, names: Mapping[Any, str | None], known: Collection[str], *here: str | int
     ) -> Iterator[DomainError]:
         """Names that are not among those that are known.
 
         Args:
             problem: What is wrong with such a name, up to the name.
-            names: The names, by the key or index at which they stand.
+            names: The names, by the key or index at which they stand; ``None`` where none is given.
             known: The names that there are.
             *here: The place of the keys.
         """
         for part, name in names.items():
-            if name not in known:
+            if name is not None and name not in known:
                 fix = f"{did_you_mean(name, known)}There is: {', '.join(sorted(known)) or 'none'}."
                 yield self._wrong(f"{problem} {name!r}", fix, *here, part)
 

@@ -54,22 +54,23 @@ class Judged:
             Whether the conversation goes on; it does not if the customer is handed over.
         """
         request, told = made[0]
-        decision = self._decide(wanted.name, wanted.drawn.slots)
-        if isinstance(decision, Grant) and wanted.turn == "withdraw":
+        turns = wanted.turn in ("change", "withdraw")
+        if turns:  # he does so only before he confirms what he is offered
+            turns = isinstance(self._decide(wanted.name, wanted.drawn.slots), Grant)
+        if turns and wanted.turn == "withdraw":
             self._number += 1
             check = {"program": HEARD, "slots": ["change"]}
             self._items.append(_required(f"offered{self._suffix}", check, "The agent offers what is then withdrawn."))
             return True
-        if isinstance(decision, Grant) and wanted.turn == "change":
-            decision = self._decide(wanted.name, wanted.then)
-            refused = self._take(wanted, wanted.then, decision, request, {*told, wanted.slot}, "change")
+        if turns:
+            refused = self._judge(wanted, wanted.then, request, {*told, wanted.slot}, "change")
         else:
-            refused = self._take(wanted, wanted.drawn.slots, decision, request, told)
+            refused = self._judge(wanted, wanted.drawn.slots, request, told)
         if refused is None or refused.handover is not None:
             return refused is None
         if wanted.turn == "otherwise":
             request, new = made[1]
-            self._take(wanted, wanted.then, self._decide(wanted.name, wanted.then), request, told | new, "otherwise")
+            self._judge(wanted, wanted.then, request, told | new, "otherwise")
         return True
 
     @property
@@ -101,26 +102,23 @@ class Judged:
     def _decide(self, name: str, slots: Mapping[str, Any], *, strict: bool = True) -> Decision:
         return decide(self._service, self._service.declared.wishes[name], self._case(slots, self.state), strict=strict)
 
-    def _take(
-        self,
-        wanted: Wanted,
-        slots: dict[str, Any],
-        decision: Decision,
-        request: JsonObject,
-        told: Set[str],
-        *heard: str,
+    def _judge(
+        self, wanted: Wanted, slots: dict[str, Any], request: JsonObject, told: Set[str], *heard: str
     ) -> Refusal | None:
-        """Take a decision over, and say whether it is a refusal.
+        """Add the gold call and the rubric items of a wish.
 
         Args:
             wanted: The wish.
             slots: Its slots, maybe as the customer changed them.
-            decision: The decision on it.
             request: The request.
             told: The slots that need not be asked for.
             heard: What else the customer must have said before a refusal.
+
+        Returns:
+            The refusal, if it is refused.
         """
         service, wish = self._service, self._service.declared.wishes[wanted.name]
+        decision = self._decide(wanted.name, slots)
         self._number += 1
         if isinstance(decision, Grant):
             self._add_gold(decision.call)

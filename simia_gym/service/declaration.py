@@ -223,6 +223,12 @@ ANY_KIND = KindDeclaration()
 """A kind of which nothing is given, so that all is drawn."""
 
 
+Pair = tuple[str, str]
+"""A wish, and its breach or edge; ``""`` for neither."""
+STRANGER: Pair = ("", "")
+"""What stands for a wish and its breach where nobody can be found."""
+
+
 class ServiceDeclaration(StrictModel):
     """The keys of ``service.yaml``."""
 
@@ -267,6 +273,27 @@ class ServiceDeclaration(StrictModel):
     fixed: Mapping[Split, Texts] = Field(
         default_factory=dict, description="Split to the kinds of its fixed tasks, for `write_fixed`."
     )
+
+    @property
+    def allowed(self) -> list[Pair]:
+        """What may be granted: every wish as it is drawn, and its edges that have a kind of their own."""
+        wishes = ((name, wish) for name, wish in self.wishes.items() if wish.granted)
+        return [
+            (name, edge) for name, wish in wishes for edge in ("", *wish.edges) if not edge or wish.edges[edge].kind
+        ]
+
+    @property
+    def refused(self) -> list[Pair]:
+        """What must be refused: every breach, and whatever a stranger wants."""
+        return [*((name, breach) for name, wish in self.wishes.items() for breach in wish.breaches), STRANGER]
+
+    def kind_of(self, wish: str, variant: str) -> str:
+        """The kind of the tasks about a wish, or about one of its breaches or edges."""
+        if (wish, variant) == STRANGER:
+            return self.stranger_kind
+        declared = self.wishes[wish]
+        plain = f"refuse_{wish}_{variant}" if variant in declared.breaches else declared.kind or wish
+        return declared.variant(variant).kind or plain
 
 
 Named = tuple[tuple[str | int, ...], str, str]

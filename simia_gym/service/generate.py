@@ -18,7 +18,7 @@ from simia_gym.service import criteria
 from simia_gym.service.case import Case
 from simia_gym.service.cast import Cast, Drawn, Member
 from simia_gym.service.decide import Decision, Grant, decide, objector
-from simia_gym.service.declaration import ANY_KIND, KindDeclaration, WishTurn
+from simia_gym.service.declaration import ANY_KIND, STRANGER, KindDeclaration, Pair, WishTurn
 from simia_gym.service.proof import SAMPLES, unnoticed, unread
 from simia_gym.service.script import Scene, Wanted, requests, script
 from simia_gym.service.service import Service
@@ -30,8 +30,6 @@ SPAN = 1_000_000_000
 _SPLITS: tuple[Split, ...] = ("train", "test", "dev")
 _TRIED = 20
 """Number of tasks of each kind that are drawn to find mistakes."""
-_STRANGER: tuple[str, str] = ("", "")
-"""What stands for a wish and its breach where nobody can be found."""
 _ATTEMPTS = 100
 """How often a task of a kind is drawn anew if its customer does not do what the kind says."""
 
@@ -75,19 +73,13 @@ class Generator:
         self.service, self.name = service, name
         self.base = State.from_tables(service.tables)
         self._texts = frozenset(_texts(service.tables))
-        wishes = service.declared.wishes
-        self._granted = tuple(
-            (name, edge)
-            for name, wish in wishes.items()
-            if wish.granted
-            for edge in ("", *(edge for edge, variant in wish.edges.items() if variant.kind is not None))
-        )
-        self._forbidden = (*((wish, breach) for wish in wishes for breach in wishes[wish].breaches), _STRANGER)
-        self.kinds: dict[str, list[tuple[str, str]]] = {}
-        for pair in (*self._granted, *self._forbidden):
-            self.kinds.setdefault(self._kind(*pair), []).append(pair)
-        for kind, one in service.declared.kinds.items():
-            of = one.of or tuple(self._kind(*pair) for pair in self._granted)
+        declared = service.declared
+        self._allowed, self._refused = declared.allowed, declared.refused
+        self.kinds: dict[str, list[Pair]] = {}
+        for pair in (*self._allowed, *self._refused):
+            self.kinds.setdefault(declared.kind_of(*pair), []).append(pair)
+        for kind, one in declared.kinds.items():
+            of = one.of or [declared.kind_of(*pair) for pair in self._allowed]
             self.kinds[kind] = [pair for name in of for pair in self.kinds[name]]
 
     def __call__(self, split: Split, index: int) -> Task:
@@ -128,14 +120,13 @@ class Generator:
         declared_kind = declared.kinds.get(kind or "", ANY_KIND)
         if kind is None:
             forbidden = chance.random() < declared.forbidden
-            plain = [(wish, edge) for wish, edge in self._granted if not edge]
-            pairs: Sequence[tuple[str, str]] = self._forbidden if forbidden else plain
+            pairs = self._refused if forbidden else [(wish, edge) for wish, edge in self._allowed if not edge]
         else:
             pairs = self.kinds[kind]
         first, variant = pair = chance.choice(pairs)
-        poses = pair == _STRANGER
+        poses = pair == STRANGER
         if poses:
-            first = chance.choice(self._granted)[0]
+            first = chance.choice(self._allowed)[0]
         plan = _Plan(seed, place * 1_000_000, attempt, first, variant, poses, declared_kind)
         scene = self._scene(plan, chance, task_id)
         talk = random.Random(f"{seed} talk")
@@ -148,12 +139,12 @@ class Generator:
         user = script(service, scene.details, said, talk, vague=declared_kind.withheld)
         if poses:
             items = tuple(criteria.stranger(service, said))
-            return Task(task_id, split, self._kind(*pair), setup=scene.setup, user=user, goal=(), criteria=items)
+            return Task(task_id, split, declared.kind_of(*pair), setup=scene.setup, user=user, goal=(), criteria=items)
         judged = criteria.Judged(service, scene, alone=len(said) == 1, where=task_id)
         for wanted, several in zip(scene.wanted, made, strict=True):
             if not judged.wish(wanted, several):
                 break  # whoever takes over sees to the other wishes
-        label = self._kind(first, scene.variant)
+        label = declared.kind_of(first, scene.variant)
         if kind in declared.kinds:
             label = kind if kind and scene.fits(declared_kind) else ""
         return Task(
@@ -194,7 +185,7 @@ class Generator:
             where = self._where(plan.first, main)
             raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
-        others = list(dict.fromkeys(name for name, _ in self._granted if name != plan.first))
+        others = list(dict.fromkeys(name for name, _ in self._allowed if name != plan.first))
         then = plan.kind.then
         if count and wish.then and chance.random() < 0.5:
             then = then or chance.choice(wish.then)
@@ -358,14 +349,6 @@ class Generator:
                 if objector(self._decide(scene, other, after)) != before:
                     return False
         return True
-
-    def _kind(self, wish: str, variant: str) -> str:
-        """The name of the kind of a wish, or of one of its breaches or edges."""
-        if (wish, variant) == _STRANGER:
-            return self.service.declared.stranger_kind
-        declared = self.service.declared.wishes[wish]
-        plain = f"refuse_{wish}_{variant}" if variant in declared.breaches else declared.kind or wish
-        return declared.variant(variant).kind or plain
 
     def _member(self, cast: Cast) -> Member:
         member: Member = self.service.function(self.service.declared.customer)(cast)

@@ -54,6 +54,9 @@ deeds: [lent] | propose: x | - | occurs twice
 propose: I will renew | propose: Yes: I will renew | - | not valid YAML
 answers: ["{due}"] | report: Done. | service.yaml: due: | lacks answers
 does: ['\brenew'] | does: [] | service.yaml: renew: | lacks does
+customer: new_member | kinds: {two: {of: lent}}; customer: new_member | - | Did you mean 'lend'?
+customer: new_member | kinds: {two: {of: lend, slot: week}}; customer: new_member | - | there is no slot 'week'
+customer: new_member | fixed: {train: [lent]}; customer: new_member | - | there is no kind 'lent'
 propose: I will renew {loan} by two weeks. | propose: '' | service.yaml: renew: | lacks propose
 """
 OTHERS = r"""
