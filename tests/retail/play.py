@@ -28,10 +28,6 @@ def generator() -> Generator:
     return made
 
 
-def fixed() -> Sequence[Task]:
-    return suite().tasks
-
-
 @lru_cache(maxsize=4)
 def generated(n: int) -> Sequence[Task]:
     """The first tasks of both splits."""

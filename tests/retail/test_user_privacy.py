@@ -6,7 +6,7 @@ import re
 
 from simia_gym.common.event_loop import run_inline
 from simia_gym.types import JsonObject, Task
-from tests.retail.play import AGENTS, fixed, generated, suite
+from tests.retail.play import AGENTS, generated, suite
 from tests.retail.test_user_cues import CUES
 
 
@@ -30,7 +30,7 @@ def _says(text: str, value: str) -> bool:
 
 
 def test_nothing_is_told_unasked() -> None:
-    for task in [*fixed(), *generated(20)]:
+    for task in [*suite().tasks, *generated(20)]:
         known = _slots(task)
         asking = [texts[0] for texts in AGENTS["asks"].values()]
         for text in (*asking, *AGENTS["silent"], "Hello!", "One moment, please."):
@@ -54,7 +54,7 @@ def _said_of_itself(task: Task, value: str) -> bool:
 
 
 def test_opening_tells_no_secret() -> None:
-    for task in [*fixed(), *generated(60)]:
+    for task in [*suite().tasks, *generated(60)]:
         assert task.user is not None
         secrets = {str(v).lower() for fact in task.user["facts"].values() for v in fact["values"]}
         for opening in task.user["opening"]:
