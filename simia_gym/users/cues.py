@@ -135,7 +135,7 @@ class Cues:
         return cue is not None and cue.occurs(text)
 
 
-# Without the cache, retail plays 14 to 25% fewer steps a second.
+# Without the cache, a step of retail costs 7 to 16% more.
 @lru_cache(maxsize=4096)
 def _asked(cues: Cues, sentence: Sentence) -> tuple[str, ...]:
     return tuple(asked(sentence, cues.slots))
