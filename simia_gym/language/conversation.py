@@ -61,7 +61,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bi(?:'ll| will|'m going to| am going to) (?:now |quickly |just |first )?"
         r"(?:check|look|pull|find|verify|get|review|see|take|fetch|search|go|start|begin|proceed|locate)",
         r"\bplease (?:wait|hold|stand by)\b|\bgive me (?:a|one)\b",
-        r"\bchecking\b|\blooking (?:into|up|at)\b|\bworking on\b",
+        r"\b(?:checking|looking (?:into|up|at)|working on)\b",
     ),
     "offer": (
         r"\b(?:anything|something|what) else\b|\banything (?:more|further)\b",
@@ -95,7 +95,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
 _CUES = {act: Cue(patterns, act) for act, patterns in _PATTERNS.items()}
 # Questions that cannot be answered by yes; and phrases that ask for a yes even if the sentence also asks for a detail.
 _WH = Cue((r"\b(?:what|which|where|who|how|why|when)\b",))
-_YES = Cue((r"\bproceed\b|\bgo ahead\b|\byes\b|\bshall i\b|\bcorrect\b|\bthat you\b",))
+_YES = Cue((r"\b(?:proceed|go ahead|yes|shall i|correct|that you)\b",))
 # Questions whose yes stops what is proposed.
 _DROP = (
     r"(?:\w+ly )?(?:not|stop|forget|refrain|abandon|drop|scrap|skip|leave|discard|ignore|abort|hold off|reject|refuse"

@@ -18,17 +18,17 @@ _WILL_NOT = re.compile(
 )
 _UNREAL = Cue(
     (
-        r"\b(?:only|just|merely) an? example\b|\bhypothetical|\bnothing to do with you|\bopposite\b|\buntrue\b",
-        r"\bjoking\b|\bkidding\b|\ba joke\b|\ba lie\b",
+        r"\b(?:(?:only|just|merely) an? example|opposite|untrue|joking|kidding|a joke|a lie)\b",
+        r"\bhypothetical|\bnothing to do with you",
         r"\bif\b[^.]{1,60}\b(?:were (?:allowed|permitted|possible)|(?:allowed|permitted) (?:it|that|this|me)"
         r"|(?:i|we) could)\b[^.]{0,60}\bi(?: would|'d)\b",
     )
 )
 _DENIAL = Cue(
     (
-        r"n't\b|\bnot\b|\bcannot\b|\bnever\b|\bhardly\b|\bnobody\b|\bno one\b|\bnone \w|\bnothing \w",
-        r"\bunder no\b|\bno plans?\b|\bno intention\b|\bimpossible\b|\bunable\b|\bdeclin|\brefus",
-        r"\bdenied\b|\breject|\bforbid|^no[.!]|, no[.!]|\bis no[.!]",
+        r"n't\b|\b(?:not|cannot|never|hardly|nobody|no one|under no|no plan|no plans|no intention)\b",
+        r"\b(?:none|nothing) \w|\b(?:impossible|unable|denied)\b|\bdeclin|\brefus|\breject|\bforbid",
+        r"(?:^|, |\bis )no[.!]",
     )
 )
 _END = r"(?= *(?:[,;:.!?()]|$|- |and\b|but\b))"
@@ -44,8 +44,8 @@ _SPARED = Cue(
         rf"\bnothing (?:\w+ ){{1,4}}(?:to|with){_ID}|\bnot (?:be )?(?:affect|touch|chang|concern|involv)ed\b",
         rf"\bnot{_ID}|\b(?:skip|skipping|ignore|ignoring|omit|omitting|spare|sparing|except|excepting){_ID}",
         rf"\b(?:excluding|apart from|aside from|other than){_ID}",
-        r"\bunaffected\b|\bnot affected\b|\buntouched\b|\bunchanged\b|\bspared\b|\bskipped\b|\bexcluded\b|\bignored\b",
-        r"\bomitted\b|\bexempt\b|\boff limits\b|\bhands off\b|\bleft (?:out|alone|aside|off)\b",
+        r"\b(?:not affected|unaffected|untouched|unchanged|spared|skipped|excluded|ignored|omitted|exempt|off limits"
+        r"|hands off|left (?:out|alone|aside|off))\b",
     )
 )
 """What a clause says of a thing that is not touched: "leave it alone", "it stays as it is", "not it", "except it"."""
@@ -59,8 +59,8 @@ _SAID = (
 )
 _TAKEN_BACK = Cue(
     (
-        rf"(?<!n't )(?<!not )\bforget (?:about )?{_SAID}|\bscratch {_SAID}|\bdisregard {_SAID}|\bignore {_SAID}",
-        rf"\bstrike {_SAID}|\berase {_SAID}|\bdiscard {_SAID}|\bretract {_SAID}|\bwithdraw {_SAID}",
+        rf"(?<!n't )(?<!not )\bforget (?:about )?{_SAID}",
+        rf"\b(?:scratch|disregard|ignore|strike|erase|discard|retract|withdraw) {_SAID}",
         r"\b(?:cancel|drop|abandon|scrap) (?:about )?(?:this|that|the|my) (?:idea|thought|plan|proposal|offer)\b",
         r"\bnever ?mind(?:[.!]|$)|\b(?:it|that|this)(?: all)? back(?:[.!]|$)|\blet(?: us|'s) not\b",
         r"(?<!or )\bnot(?:[.!]|$)|, no(?:[.!]|$)",
