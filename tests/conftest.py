@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 SHARED = CHECKOUT.parent / "shared" / "data"
+sys.path.append(str(CHECKOUT))  # for the benchmarks, which are no part of what is installed
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
