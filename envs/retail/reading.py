@@ -18,8 +18,7 @@ from simia_gym.envs.retail.rules import (
     swaps,
 )
 from simia_gym.envs.retail.values import wanted_product
-from simia_gym.service import Case, Option
-from simia_gym.service.reading import named_in
+from simia_gym.service import Case, Option, named_in
 from simia_gym.types import JsonObject, Row
 
 _NO_OWN_ORDER = "an order with such items"

@@ -25,6 +25,7 @@ from simia_gym.service.criteria import rubric
 from simia_gym.service.decide import Answer, Grant, Refusal, decide
 from simia_gym.service.expert import Pushover, ServiceExpert
 from simia_gym.service.generate import Generator, write_fixed
+from simia_gym.service.reading import named_in
 from simia_gym.service.service import Service, load_service
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "ServiceExpert",
     "decide",
     "load_service",
+    "named_in",
     "rubric",
     "write_fixed",
 ]

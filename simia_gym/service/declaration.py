@@ -60,7 +60,7 @@ class SlotDeclaration(SlotCues):
         None, description="Pattern by which the expert reads it in the answer to a question for it alone."
     )
     choice: Mapping[Any, OptionDeclaration] = Field(default_factory=dict, description="Value to words.")
-    find: str | None = _function("text, case", "the value, or None")
+    find: str | None = _function("text, case", "the value, or None; `simia_gym.service.named_in` finds values by words")
     options: str | None = _function("case", "value to `Option`, for words that need facts")
     many: bool = Field(False, description="Whether the value is a list of options.")
     words: str | None = _function("value", "the value in words, for values without options")

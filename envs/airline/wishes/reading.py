@@ -10,8 +10,7 @@ from simia_gym.envs.airline.people import AIRPORTS
 from simia_gym.envs.airline.trips import CERTIFICATES, cities, date_text, method_text, profile, trip_of
 from simia_gym.envs.airline.wishes.flights import AND
 from simia_gym.language import forms
-from simia_gym.service import Case, Option
-from simia_gym.service.reading import named_in
+from simia_gym.service import Case, Option, named_in
 from simia_gym.types import JsonObject
 
 _NO_OWN_TRIP = "with this route"
