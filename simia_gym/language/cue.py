@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
+from simia_gym.common.text_cache import cached_by_text
 from simia_gym.errors import InputError
 
 _WORDS = re.compile(r"\w+")
@@ -78,7 +78,7 @@ class Cue:
         return bool(possible) and any(pattern.search(text) for pattern in possible)
 
 
-@lru_cache(maxsize=64)
+@cached_by_text
 def _words(text: str) -> frozenset[str]:
     """The words of a text; several cues are looked for in each sentence of a message."""
     return frozenset(_WORDS.findall(text))
