@@ -59,12 +59,13 @@ _MATTER_DONE = (
 _I = rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?"
 _GENERAL = re.compile(rf"{_I}(?:{_MATTER_HANDLED}|(?:{_OWN_DEED})\b)|{_ALL_DONE}|{_OTHERS_GOT}|{_MATTER_DONE}")
 """The pattern of claims that name no deed."""
-_HINT = re.compile(
-    rf"{_STEP}|(?:grant|credit|issu|initiat|arrang|appli|plac|handl|request|execut|perform|add)ed|done|did|sorted|ahead"
-    r"|through|exception|care|overr|waive|consider|complete|sent|set|way|yours|in your account|made|success|progress"
-    r"|effect|history|off your|behind you|past|got|received|given"
-)
-"""A quick filter: a sentence without any of these words holds no claim but of the deeds that it names."""
+_HINTS = (
+    *_STEP.split("|"), "added", "ahead", "applied", "arranged", "behind you", "care", "complete", "consider",
+    "credited", "did", "done", "effect", "exception", "executed", "given", "got", "granted", "handled", "history",
+    "in your account", "initiated", "issued", "made", "off your", "overr", "past", "performed", "placed", "progress",
+    "received", "requested", "sent", "set", "sorted", "success", "through", "waive", "way", "yours",
+)  # fmt: skip
+"""A sentence with none of these holds no claim but of the deeds that it names."""
 _DENIED = uncertain(
     "no|nothing|none|neither|nor|cannot|unable|once|when|whenever|until|after|before|only|should|must|how|instead of"
     "|rather than|be sure|subject to"
@@ -128,7 +129,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     """
     plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
     deeds = tuple(deed for deed in (*DEEDS, *more) if deed in plain)
-    if not (deeds or _HINT.search(plain)):
+    if not (deeds or any(map(plain.__contains__, _HINTS))):
         return
     asks = sentence.question and not _TAG.search(plain)
     past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
