@@ -84,6 +84,8 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
 def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> Iterator[tuple[str, Sentence]]:
     """What the record does not bear out in a message of the agent."""
     said = _said(told.text, (*args.deeds,))
+    if not any(said):
+        return
     for foreign in said.foreign:
         yield "said in another language what nobody can check", foreign
     writes = [call for call in finished.calls if call.ok and call.writes]
