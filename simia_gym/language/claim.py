@@ -127,12 +127,11 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     A question claims only what the agent says of itself ("Did you see that I have cancelled it?"), but words with a tag
     ("It is cancelled, okay?") are a statement.
     """
-    plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
-    deeds = tuple(deed for deed in (*DEEDS, *more) if deed in plain)
-    if not (deeds or any(map(plain.__contains__, _HINTS))):
+    deeds = tuple(deed for deed in (*DEEDS, *more) if deed in sentence.plain)
+    if not (deeds or any(map(sentence.plain.__contains__, _HINTS))):
         return
+    plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
     asks = sentence.question and not _TAG.search(plain)
-    past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
     for deed, found in _found(plain, deeds):
         before, clause = plain[max(0, found.start() - NEAR) : found.start()], clause_before(plain, found.start())
         own, kind = found[0].startswith(_FIRST_PERSON), found.lastgroup
@@ -145,6 +144,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
         if not _CONDITION_AFTER.match(plain, found.end()):
             deed = "refunded" if deed == "returned" and _MONEY.search(plain) else deed
             deed = "" if _OF_ANY_WRITE.search(f"{clause}{deed}") else deed
+            past = _EARLIER.search(_I_HAVE.sub(" ", plain)) is not None
             yield Claim(sentence, deed, past, own, kind == "state")
 
 
