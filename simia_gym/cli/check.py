@@ -19,7 +19,7 @@ from simia_gym.evaluation.checker import IDLE, REFUSER, Report, check_folder
 
 
 def check_domain(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of a domain.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of a domain, or the id of an environment.")],
     *,
     write_tools: Annotated[
         bool, typer.Option("--write-tools", help="Rewrite tools.json from what the world declares.")

@@ -407,6 +407,9 @@ def _check_cheats(domain: Domain, report: Report, cheats: Sequence[type[Policy]]
         progress(f"cheat {len(report.cheats) + 1} of {len(cheats)}")
         for score in play_cheats(suite, suite.tasks, [cheat]):
             report.cheats.append(score)
+            if not score.bent:
+                what = f"in all {score.tasks} tasks it did what the expert does, so that nothing was measured"
+                report.notes.append(f"cheat {score.cheat!r}: {what}")
             if score.problem is not None:
                 yield DomainError(score.problem, where=f"cheat {score.cheat!r}", fix=fix)
 

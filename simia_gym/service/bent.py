@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from simia_gym.actions.calls import call_message
+from simia_gym.common.formatting import one_line
+from simia_gym.errors import InputError
 from simia_gym.service.expert import ServiceExpert
 from simia_gym.types import Message, PolicyAction, Say, ToolCall
 
@@ -41,7 +43,7 @@ class Bent(ServiceExpert):
             step: The words that it would say, or the call that it would make.
 
         Returns:
-            One turn or several. The expert does not notice what happens before its own step.
+            A list of one turn or several. The expert does not notice what happens before its own step.
         """
         return [step]
 
@@ -49,7 +51,12 @@ class Bent(ServiceExpert):
         """Give the next action."""
         if not self._turns or len(messages) <= 2:
             step = self._own = self._decide(messages)
-            self._turns = list(self.bend(self._moment(step), step))
+            moment = self._moment(step)
+            turns = self.bend(moment, step)
+            if not isinstance(turns, Sequence) or isinstance(turns, str) or not turns:  # a text is a sequence, too
+                what = f"bend({moment!r}, ...) gave {one_line(repr(turns), 60)}, which is no list of turns"
+                raise InputError(what, where=type(self).__name__, fix="Return a list, such as [step].")
+            self._turns = list(turns)
             self.bent = self.bent or self._turns != [step]
         elif self._own is not None:
             self._read = len(messages)

@@ -75,6 +75,7 @@ def test_what_a_cheat_earns(cheat: str, code: int, problem: str, lending: Path, 
     problems = [item["what"] for item in as_json.json["problems"]]
     assert len(problems) == code
     assert all(problem in what for what in problems)
+    assert ("nothing was measured" in told.out) == (cheat == "Idle")
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,11 @@ def test_the_expert_of_a_service_is_bent_in_services_only(desk: str, simia: Simi
     Path("mine.py").write_text(MODULE.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))
     (problem,) = simia("check", desk, "--cheats", "mine.py", "--json").json["problems"]
     assert "declares none" in problem["what"]
+
+
+@pytest.mark.parametrize("turns", ["step", "None", "[]"])
+def test_a_cheat_that_returns_no_list_of_turns_is_named(turns: str, lending: Path, simia: Simia) -> None:
+    text = MODULE.replace('[f"{step} {self.words}"]', turns)
+    Path("mine.py").write_text(text.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))
+    (problem,) = simia("check", lending, "--cheats", "mine.py", "--json").json["problems"]
+    assert "Liar: bend('refuse', ...) gave" in problem["what"]
