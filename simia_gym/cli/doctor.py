@@ -83,7 +83,10 @@ def examine(
         InputError: The given model or endpoint is incomplete.
     """
     output = Output(json)
-    probed = [(target, asyncio.run(_probed(target))) for target in _targets(model, base_url)]
+    probed = []
+    for target in _targets(model, base_url):
+        with output.console.status(f"asking {target.settings.model} at {target.endpoint.host}"):
+            probed.append((target, asyncio.run(_probed(target))))
     findings = [*_packages(), *_variables(), *_environments(domain), *_models(probed)]
     wrong = [item for item in findings if item.ok is False]
     output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")

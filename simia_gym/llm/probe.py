@@ -16,7 +16,7 @@ from simia_gym.llm.features import features_of
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
 from simia_gym.llm.transport import http
-from simia_gym.llm.transport.failures import Failure, no_credit, of_status, one_line
+from simia_gym.llm.transport.failures import REDIRECTS, Failure, no_credit, of_status, one_line
 from simia_gym.llm.types import ChatRequest, ReplySchema
 
 _READY = "Reply with the word: ready"
@@ -140,13 +140,17 @@ def _fix(fault: Fault, name: str) -> str:
         return "The server does not use TLS on this port: write http:// instead of https://, or give another port."
     if _is_cut_short(fault):
         return "The model reached max_tokens before its reply began (thinking counts): raise max_tokens."
+    if REDIRECTS in fault.message:
+        return "The header Location of its answer names that address."
     if no_credit(fault.kind, fault.message):
         return "The account has no credit left: add some, or use the key of another one."
+    keys = [f"SIMIA_{name.upper()}_API_KEY", *(() if name == "policy" else ("SIMIA_API_KEY",))]
     fixes = {
-        "auth": f"The key is wrong or missing: set SIMIA_{name.upper()}_API_KEY or OPENAI_API_KEY.",
+        "auth": f"The key is wrong or missing: set {', '.join(keys)} or OPENAI_API_KEY (the first of them counts).",
         "not_found": "The server does not know this model or this address: check the model's name, and that the base"
         " URL ends as the server's API does, often in /v1.",
         "connection": "No server responds at this address: check the base URL, and that the server is running.",
+        "server_error": "The server failed: look at its log.",
         "timeout": "The server is too slow or too busy: raise the timeout, or lower the concurrency.",
         "rate_limit": "The server refuses more requests for now: wait, lower the concurrency, or check the credit.",
         "context_length": "The prompt is longer than the model can read: use a model with a longer context.",

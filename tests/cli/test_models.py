@@ -74,7 +74,7 @@ def left_behind() -> list[str]:
     [
         ("http://127.0.0.1:9/v1", "oracle", KEY, "check the base URL"),
         ("http://no-such-host.invalid/v1", "oracle", KEY, "check the base URL"),
-        ("", "oracle", "sk-some-other-key-here", "The key is wrong or missing"),
+        ("", "oracle", "sk-some-other-key-here", "_API_KEY or OPENAI_API_KEY (the first of them counts)"),
         ("", "gpt-nonsense", KEY, "check the model's name"),
         ("", "oracle", KEY, "use a model with a longer context"),
         ("https", "oracle", KEY, "write http:// instead of https://"),
@@ -110,6 +110,14 @@ def test_a_server_that_is_no_model(simia: Simia) -> None:
         result = simia("rollout", RETAIL, "--simulator", "llm", "--model", "m", "--base-url", f"http://{address}/")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert "not OpenAI-compatible" in result.err
+
+
+def test_a_server_that_redirects(simia: Simia) -> None:
+    with answering(302, b"") as address:
+        result = simia("rollout", RETAIL, "--simulator", "llm", "--model", "m", "--base-url", f"http://{address}/v1")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "give the final address" in result.err
+    assert "Location" in result.err
 
 
 def test_a_busy_server_stops_nothing(simia: Simia) -> None:

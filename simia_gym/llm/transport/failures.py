@@ -14,6 +14,7 @@ import orjson
 from simia_gym.common.secrets import hide, without_secrets
 
 MAX_WAIT = 60.0
+REDIRECTS = "redirects are not followed"
 _TEXT = 300
 KEPT = 2000
 """Characters kept of a text of a server; more than an error shows, so that the cut never splits a secret that is shown,
@@ -82,7 +83,7 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
     """Classify a response whose status is not 200; the names of `headers` are in lower case."""
     if 300 <= status < 400:
         # Following a redirect would send the API key to another server.
-        fix = "redirects are not followed: give the final address as the base URL"
+        fix = f"{REDIRECTS}: give the final address as the base URL"
         return Failure("bad_request", f"HTTP {status}: {fix}", status=status)
     text, code, param = _error_of(body)
     kind = _KIND_OF_STATUS.get(status)
