@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from simia_gym.common.files import Lines
 from simia_gym.common.validation import StrictModel, validated
+from simia_gym.contracts import NO_JUDGE
 from simia_gym.domain.goal import check_goal
 from simia_gym.errors import DomainError, Fault, InputError
 from simia_gym.language import read
@@ -194,7 +195,7 @@ class RubricReward:
 
     async def _ask(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> dict[str, Finding]:
         if self._judge is None:
-            unknown = Finding.unknown("not judged: it needs a language model and no judge is set")
+            unknown = Finding.unknown(NO_JUDGE)
             return {item.id: unknown for item in criteria}
         findings = await self._judge.judge(finished, criteria) if criteria else ()
         if len(findings) != len(criteria):

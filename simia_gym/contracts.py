@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 EPISODE: Final = "_episode"
 """The table whose row ``main`` holds the episode's ``seed``."""
+NO_JUDGE: Final = "not judged: it needs a language model and no judge is set"
+"""The reason of a criterion that only a judge could check."""
 
 
 class DomainFacts(Protocol):

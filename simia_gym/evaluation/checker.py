@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import Lines, read_json
-from simia_gym.common.formatting import one_line
+from simia_gym.common.formatting import counted, one_line
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.writing import write_whole
-from simia_gym.contracts import EPISODE
+from simia_gym.contracts import EPISODE, NO_JUDGE
+from simia_gym.domain.config import DomainConfig
 from simia_gym.domain.domain import SPLITS, Domain, Hook
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
@@ -208,6 +209,11 @@ def _check_files(domain: Domain, report: Report) -> Problems:
     for split, name in config.tasks.items():
         if not domain.tasks.get(split):
             yield DomainError("holds no task", where=str(domain.folder / name), fix=fix)
+    unread = domain.folder / DomainConfig.model_fields["rubric"].default
+    if config.rubric != unread.name and unread.is_file():
+        source = config.rubric or "nowhere (rubric: null)"
+        more = "`rubric: FILE.py:FUNCTION` in domain.yaml can add others"
+        report.notes.append(f"warning: {unread} is not read: the criteria come from {source}; {more}")
     if domain.endless:
         report.notes.append(
             "warning: every episode runs to the turn limit: there is no user, no terminal tool, no rule in ends and no "
@@ -371,24 +377,21 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
         yield _declaration(domain, name, text)
     for name, count in masked.items():
         report.notes.append(f"tool {name!r} gives the same on its slice only up to its masks, in {count} gold calls")
+    tries: list[_Try] = []
     for number, task in enumerate(tasks, start=1):
         progress(f"task {number} of {len(tasks)}")
         results: JsonObject = {}
         for name, make in factories.items():
-            results[name], problem = _try_policy(suite, task, name, make)
-            if problem is not None:
-                yield problem
-            for other in others:
-                if problem := _try_policy(other, task, name, make)[1]:
-                    yield problem
+            played = [_try_policy(one, task, name, make) for one in (suite, *others)]
+            results[name] = played[0].success
+            tries += played
         gold, problems = try_gold(domain, task, _place(domain, task))
         yield from problems
         if is_whole(task):
-            played, problem = _try_policy(suite, task, "gold", partial(GoldPolicy, task))
-            gold = played is True and gold is not False
-            if problem is not None:
-                yield problem
+            tries.append(_try_policy(suite, task, "gold", partial(GoldPolicy, task)))
+            gold = tries[-1].success is True and gold is not False
         report.tasks.append({"task": task.id, "split": task.split, "kind": task.kind, "gold": gold, **results})
+    yield from _told(tries, report)
     refused = [item["task"] for item in report.tasks if item[REFUSER]]
     if refused:
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
@@ -414,20 +417,50 @@ def _check_cheats(domain: Domain, report: Report, cheats: Sequence[type[Policy]]
                 yield DomainError(score.problem, where=f"cheat {score.cheat!r}", fix=fix)
 
 
-def _try_policy(
-    suite: Suite, task: Task, name: str, make: Callable[[], Policy]
-) -> tuple[bool | None, InputError | None]:
+class _Try(NamedTuple):
+    """How a policy did in an episode.
+
+    ``success`` is ``None`` if the episode is invalid; then ``invalid`` says why, and ``unjudged`` whether that is only
+    for want of a judge. ``problem`` says what is wrong with a valid one.
+    """
+
+    where: str
+    success: bool | None
+    problem: InputError | None = None
+    invalid: str = ""
+    unjudged: bool = False
+
+
+def _told(tries: Iterable[_Try], report: Report) -> Problems:
+    """The problems of episodes; those that are invalid for the same reason are one."""
+    invalid: dict[str, list[_Try]] = {}
+    for one in tries:
+        if one.success is None:
+            invalid.setdefault(one.invalid, []).append(one)
+        elif one.problem is not None:
+            yield one.problem
+    for reason, same in invalid.items():
+        if same[0].unjudged:
+            what = f"{reason}: {counted(len(same), 'episode')} without a verdict here"
+            report.notes.append(f"warning: {what}; `simia rollout PATH --judge llm` gives them one")
+        else:
+            more = f" ({len(same)} episodes are invalid for this reason)" if len(same) > 1 else ""
+            yield DomainError(f"the episode is invalid: {reason}{more}", where=same[0].where, fix="Mend what it names.")
+
+
+def _try_policy(suite: Suite, task: Task, name: str, make: Callable[[], Policy]) -> _Try:
     episode = suite.episode()
     running = play_new(episode, task, seed=0, make_policy=make, env=suite.config.env)
     run_sync(running, inline=episode.inline)
     grammar = f", grammar {suite.config.grammar}" if suite.config.grammar else ""
     verdict, where = episode.verdict, f"{_place(suite.domain, task)}{grammar}"
     if verdict is None or not verdict.valid:
-        reason = "" if verdict is None else verdict.reason
-        return None, DomainError(f"the episode of {name} is invalid: {reason}", where=where, fix="Mend what it names.")
+        reasons = {item.reason for item in verdict.criteria if item.passed is None} if verdict else set()
+        invalid = verdict.reason if verdict else ""
+        return _Try(f"{where}, policy {name}", None, invalid=invalid, unjudged=reasons == {NO_JUDGE})
     if name in IDLE and verdict.success:
         fix = "Ask for what a working agent must do or say: a goal, or a required criterion."
-        return True, DomainError(f"{name} succeeds without doing anything", where=where, fix=fix)
+        return _Try(where, True, DomainError(f"{name} succeeds without doing anything", where=where, fix=fix))
     if name not in (*IDLE, REFUSER) and not verdict.success:
         missed = [f"{item.id} ({item.reason})" for item in verdict.criteria if item.required and not item.passed]
         what = f"{name} does not succeed (reward {verdict.reward}, ended by {episode.ended})"
@@ -435,5 +468,6 @@ def _try_policy(
         errors = (event for event in episode.ledger.events if event["type"] == "invalid" or event.get("error_code"))
         if first := next(errors, None):
             what += f"; its first error: {first.get('text', first.get('observation'))}"
-        return False, DomainError(what, where=where, fix=f"Mend the task, its goal, or the {name} actions.")
-    return verdict.success, None
+        fix = f"Mend the task, its goal, its criteria, or the {'gold actions' if name == 'gold' else name}."
+        return _Try(where, False, DomainError(what, where=where, fix=fix))
+    return _Try(where, verdict.success)

@@ -244,3 +244,26 @@ def test_check_looks_at_the_prompts_of_a_domain(desk: str, simia: Simia) -> None
     assert len(problems) == 3
     for says in ("errors_terse.md:2", "simulator_legder.md", "{{polity}}"):
         assert says in str(problems)
+
+
+def test_what_makes_every_episode_invalid_is_said_once(desk: str, simia: Simia) -> None:
+    edit("rubric.yaml", "tool: close_case", "tool: close")
+    problems = simia("check", desk, "--json").json["problems"]
+    assert ["episodes are invalid for this reason" in problem["what"] for problem in problems] == [False, True]
+
+
+def test_a_criterion_for_a_judge_is_noted(desk: str, simia: Simia) -> None:
+    with Path("desk", "rubric.yaml").open("a") as file:
+        file.write("- {id: kind, kind: communication, check: {llm: The agent is kind.}}\n")
+    result = simia("check", desk)
+    assert result.code == 0
+    assert "warning: criterion 'kind': not judged" in result.out
+    assert "--judge llm" in result.out
+
+
+@pytest.mark.parametrize("rubric", ["rubric: criteria.yaml", "rubric: null"])
+def test_a_rubric_that_is_not_read_is_noted(rubric: str, desk: str, simia: Simia) -> None:
+    Path("desk", "criteria.yaml").write_text(Path("desk", "rubric.yaml").read_text())
+    edit("domain.yaml", "rubric: rubric.yaml", rubric)
+    (note,) = (note for note in simia("check", desk, "--json").json["notes"] if "rubric.yaml" in note)
+    assert "rubric.yaml is not read: the criteria come from" in note
