@@ -227,9 +227,9 @@ def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") ->
         with path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
                 where = f"{path}:{number}"
+                fix = "Give a file that `simia rollout` wrote, as it wrote it."
                 if not raw.endswith(b"\n"):
                     if not is_torn(raw):
-                        fix = "Give a file that `simia rollout` wrote."
                         raise InputError("is no record: its last line is none", where=where, fix=fix)
                     if torn == "skip":
                         return
@@ -239,7 +239,7 @@ def read_lines(path: Path | str, *, torn: Literal["error", "skip"] = "error") ->
                 try:
                     value = decode(raw)
                 except (ValueError, RecursionError) as error:
-                    raise InputError(f"not valid JSON: {error}", where=where, fix="Restore the file.") from error
+                    raise InputError(f"not valid JSON: {error}", where=where, fix=fix) from error
                 yield record_from_json(value, where, blobs, number), raw.removesuffix(b"\n")
     except FileNotFoundError as error:
         raise InputError("there is no such record", where=str(path), fix="Check the path.") from error

@@ -52,7 +52,7 @@ class Bent(ServiceExpert):
         if not self._turns or len(messages) <= 2:
             step = self._own = self._decide(messages)
             moment = self._moment(step)
-            turns = self.bend(moment, step)
+            turns: object = self.bend(moment, step)
             if not isinstance(turns, Sequence) or isinstance(turns, str) or not turns:  # a text is a sequence, too
                 what = f"bend({moment!r}, ...) gave {one_line(repr(turns), 60)}, which is no list of turns"
                 raise InputError(what, where=type(self).__name__, fix="Return a list, such as [step].")

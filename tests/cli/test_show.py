@@ -55,3 +55,12 @@ def test_faults_and_refused_actions_stand_in_it(simia: Simia) -> None:
     assert "<tool_call>{" in out
     assert "policy fault (bug): ValueError: it broke" in " ".join(out.split())
     assert "no reward" in out
+
+
+def test_long_lines_of_a_verdict_go_on_below_their_text(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert simia("rollout", "retail", "--episodes", 1, "--out", "r.jsonl").code == 0
+    lines = simia("show", "r.jsonl").out.partition("\nreward 1 ")[2].splitlines()[1:]
+    assert max(map(len, lines)) <= 60
+    assert all(line[:2] in ("+ ", "  ") for line in lines)
+    assert sum(line.startswith("+ ") for line in lines) < len(lines)

@@ -6,6 +6,7 @@ import json as jsonlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -20,6 +21,8 @@ from simia_gym.record.explain import report
 from simia_gym.record.records import Record, read_records
 
 _CALL = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
+_BEGINNING = re.compile(r"^([+!?-] \S+)? *")
+"""What stands before the text of a line of a verdict: mark and criterion, or white space."""
 _MOST = 4_000
 """The longest text that is shown whole, in characters."""
 _STYLES = {"agent": "cyan", "user": "green", "tool": "yellow", "error": "red", "model": "magenta"}
@@ -68,7 +71,9 @@ def show_episode(
         grid.add_row(str(line.event), Text(line.speaker, style=_STYLES.get(line.speaker, "")), Text(text))
     output.console.print(grid)
     output.say(f"\nended by {record.ended} after {counted(record.turns, 'turn')}")
-    output.console.print(Text(report(record.verdict)))
+    for row in report(record.verdict).splitlines():
+        under = " " * (len(row) - len(_BEGINNING.sub("", row)))
+        output.console.print(Text("\n".join(wrap(row, output.console.width, subsequent_indent=under))))
     if task is None and len(records) > 1:
         output.say(f"\n1 of {counted(len(records), 'episode')}; another one: simia show {path} {records[-1].task}")
     output.result(record.to_json())
