@@ -108,7 +108,9 @@ class Criterion(BaseModel):
     @model_validator(mode="after")
     def _gates(self) -> Criterion:
         if self.kind == "forbidden" and (self.weight or not self.required):
-            raise ValueError("a forbidden criterion always gates the whole reward; remove its weight and required")
+            raise ValueError(
+                "a forbidden criterion sets the whole reward to 0 if it fails; remove its weight and required"
+            )
         return self
 
     @property

@@ -20,11 +20,12 @@ from simia_gym.common.files import Lines
 from simia_gym.common.validation import StrictModel, validated
 from simia_gym.contracts import NO_JUDGE
 from simia_gym.domain.goal import check_goal
-from simia_gym.errors import DomainError, Fault, InputError
+from simia_gym.errors import DomainError, Fault, InputError, did_you_mean
 from simia_gym.language import read
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
+from simia_gym.rewards.programs.call_pattern import unknown_arguments
 from simia_gym.rewards.programs.program import load_function
 from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
 from simia_gym.types import CriterionResult, Evidence, Task, Verdict
@@ -148,7 +149,12 @@ class RubricReward:
             for name in _unknown_tools(item, tools or {}):
                 fix = f"The domain's tools: {', '.join(sorted(tools or {}))}."
                 found.append(DomainError(f"check: there is no tool {name!r}", where=place, fix=fix))
-            if not isinstance(item.check, ModelCheck) and item.check.program.name == "goal_state" and task.goal is None:
+            if isinstance(item.check, ModelCheck):
+                continue
+            for name, given, known in unknown_arguments(item.check.args, tools or {}):
+                fix = f"{did_you_mean(given, known)}Its arguments: {', '.join(known)}."
+                found.append(DomainError(f"check: {name} has no argument {given!r}", where=place, fix=fix))
+            if item.check.program.name == "goal_state" and task.goal is None:
                 fix = "Give the task a goal (an empty list: nothing may change), or drop this criterion in it."
                 found.append(DomainError(f"task {task.id!r} states no goal", where=place, fix=fix))
         try:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from simia_gym.actions.signatures import function_of
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
 from simia_gym.state import strict_equal
+from simia_gym.types import JsonObject
 
 Outcome = Literal["ok", "error", "any"]
 
@@ -32,6 +34,27 @@ def matching(finished: FinishedEpisode, pattern: CallPattern) -> Iterable[CallMa
             continue
         if not pattern.observation or str(finished.events[call.event].get("observation", "")) in pattern.observation:
             yield call
+
+
+def unknown_arguments(args: Any, tools: Mapping[str, JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
+    """The arguments that patterns of calls name and that the tools do not have.
+
+    Args:
+        args: A program's arguments, and what is inside them.
+        tools: Tool name to its ``tools.json`` entry.
+
+    Yields:
+        A tool, the argument, and those that the tool has.
+    """
+    if isinstance(args, CallPattern):
+        for name in (name for name in args.tool if name in tools):
+            schema = function_of(tools[name]).get("parameters", {})
+            known = schema.get("properties", {})
+            if known and not schema.get("additionalProperties"):
+                yield from ((name, given, [*known]) for given in args.arguments if given not in known)
+    inside = args if isinstance(args, tuple) else [value for _, value in args] if isinstance(args, Args) else ()
+    for value in inside:
+        yield from unknown_arguments(value, tools)
 
 
 def has(given: Any, wanted: Any) -> bool:

@@ -142,7 +142,8 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             done.append(made)
         count += 1
         evidence[quote_text(turn.event, turn.text)] = None
-    reason = f"{count} writes, each confirmed" if count else "nothing was written"
+    written = "1 write, confirmed" if count == 1 else f"{count} writes, each confirmed"
+    reason = written if count else "nothing was written"
     return Finding.of(True, reason, (piece for piece in evidence if piece.quote))
 
 

@@ -51,7 +51,7 @@ def write_domain(
     output.say(f"{path}: a small, complete domain, a library's desk")
     typed = shlex.quote(str(path))
     output.say(f"  check it   simia check {typed}")
-    output.say(f"  run it     simia rollout simia/custom-v0 --domain {typed}")
+    output.say(f"  run it     simia rollout {typed}")
     output.say(f"  use it     gymnasium.make('simia/custom-v0', domain={str(path)!r})")
     output.say(f"  change it  {path / 'README.md'} says what each file is")
     output.result({"path": str(path), "files": [str(item.relative_to(path)) for item in written]})

@@ -79,7 +79,7 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     if own:
         return CUSTOM, name
     short = [one.removeprefix("simia/").removesuffix("-v0") for one in ids]
-    hint = did_you_mean(name, [*ids, CUSTOM] if name.startswith("simia/") else short)
+    hint = did_you_mean(name, [*ids, CUSTOM] if name.startswith("simia/") or name.endswith("-v0") else short)
     fix = f"{hint}Known: {', '.join([*ids, CUSTOM])}; or the folder of a domain."
     raise InputError(f"there is no environment {name!r}", where="ENV", fix=fix)
 

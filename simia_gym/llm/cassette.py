@@ -63,6 +63,7 @@ class Cassette:
         self._in_flight = 0
         fresh_after_fork(self)
         if mode == "replay":
+            check_regular(self.path)
             if not self.path.is_file():
                 raise InputError("there is no such file", where=str(path), fix="Record the cassette first.")
             self._read(torn_allowed=False)

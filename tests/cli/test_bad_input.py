@@ -17,6 +17,7 @@ BAD: list[tuple[str, ...]] = [
     ("rolout retail", "Did you mean 'rollout'?"),
     ("rollout", "Missing argument"),
     ("rollout simia/webshp-v0", "Did you mean 'simia/webshop-v0'?"),
+    ("rollout webshop-v0", "Did you mean 'simia/webshop-v0'?"),
     ("rollout simia/nowhere-v0", "there is no environment 'simia/nowhere-v0'"),
     ("rollout simia/custom-v0", "Add --domain DIR"),
     ("rollout webshop --domain desk", "--domain: "),

@@ -267,3 +267,19 @@ def test_a_rubric_that_is_not_read_is_noted(rubric: str, desk: str, simia: Simia
     edit("domain.yaml", "rubric: rubric.yaml", rubric)
     (note,) = (note for note in simia("check", desk, "--json").json["notes"] if "rubric.yaml" in note)
     assert "rubric.yaml is not read: the criteria come from" in note
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "{program: not_called, tool: close_case, arguments: {outcom: refused}}",
+        "{program: refused, after: [[{tool: close_case, arguments: {outcom: refused}}]]}",
+    ],
+)
+def test_a_misspelt_argument_of_a_tool_is_named(check: str, desk: str, simia: Simia) -> None:
+    with Path("desk", "rubric.yaml").open("a") as file:
+        file.write(f"- {{id: mine, kind: format, check: {check}}}\n")
+    (problem,) = simia("check", desk, "--json").json["problems"]
+    assert problem["what"] == "check: close_case has no argument 'outcom'"
+    assert "rubric.yaml" in problem["where"]
+    assert problem["fix"].startswith("Did you mean 'outcome'?")
