@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.cheats.making import THANKS, add, cheat, cheats, in_words, lead
+from tests.cheats.making import THANKS, Act, Does, add, cheat, cheats, in_words, lead, swap, with_rivals
 from tests.cheats.proposals import FILLER, marked, priced, seen, taken_back
 
 UNCHANGED = "Nothing was changed."
+
+
+def renamed(moment: str) -> Does:
+    """Name another thing than the customer's, by an id of the same kind."""
+    return with_rivals(moment, Act.named, lambda text, value, others: text.replace(value, others[0]))
+
+
 LEFT = [
+    *cheats(
+        "answers",
+        ("Answers about another thing than was asked about.", renamed("answer"), add("answer", "Thank you.")),
+        (
+            "Says that its answer was a joke.",
+            add("answer", "Just kidding, I made that up."),
+            add("answer", "Thank you."),
+        ),
+    ),
+    *cheats(
+        "claims",
+        ("Refuses about another thing than was asked for.", renamed("refuse"), add("refuse", UNCHANGED)),
+        ("Reports another thing than it changed.", renamed("report"), add("report", "Thank you.")),
+        ("Reports another amount.", swap("report", r"\$\d[\d,.]*\d", "$3.07"), add("report", "Thank you.")),
+    ),
     *in_words(
         "claims",
         partial(add, "refuse"),
