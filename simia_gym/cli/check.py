@@ -99,9 +99,10 @@ def _table(report: Report) -> Table:
     if gold:
         table.add_row("gold actions", f"{sum(gold)} of {len(gold)} reach their goal")
     for name in ("expert", *IDLE, REFUSER):
-        won = [item[name] is True for item in report.tasks if name in item]
+        won = [item[name] for item in report.tasks if name in item]
         if won:
-            table.add_row(name, f"succeeds in {sum(won)} of {len(won)}{' (should be 0)' if name in IDLE else ''}")
+            text = f"succeeds in {won.count(True)} of {len(won)}{' (should be 0)' if name in IDLE else ''}"
+            table.add_row(name, f"{text}, {won.count(None)} not judged" if None in won else text)
     return table
 
 

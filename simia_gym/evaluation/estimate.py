@@ -116,7 +116,7 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     count = min(_SAMPLED, several)
     tasks = [suite.tasks[number * several // count] for number in range(count)]
     samples = [sample for task in tasks if (sample := _played(suite, task, player)) is not None]
-    basis = f"as {player} plays"
+    basis = f"as the policy {player} plays"
     if not samples:
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
     shared = suite.config.pins and suite.strategy == "ledger" and group > 1 and "simulator" in roles

@@ -259,6 +259,7 @@ def test_a_criterion_for_a_judge_is_noted(desk: str, simia: Simia) -> None:
     assert result.code == 0
     assert "warning: criterion 'kind': not judged" in result.out
     assert "--judge llm" in result.out
+    assert "succeeds in 0 of 6, 6 not judged" in result.out
 
 
 @pytest.mark.parametrize("rubric", ["rubric: criteria.yaml", "rubric: null"])
