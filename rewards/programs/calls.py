@@ -15,7 +15,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEff
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
-from simia_gym.rewards.programs.program import Args, Texts, ToolNames
+from simia_gym.rewards.programs.program import Args, ByTool, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, unproposed
 from simia_gym.types import Evidence
 
@@ -96,7 +96,7 @@ class ConfirmedWritesArgs(Args):
     )
     exempt: ToolNames = Field(default=(), description="Tools that need no confirmation.")
     attempts: bool = Field(default=True, description="Whether calls that failed need a confirmation too.")
-    binds: dict[str, tuple[Texts, ...]] = Field(
+    binds: ByTool = Field(
         default_factory=dict,
         description="Tool to the arguments that a proposal must have named before the yes, the object of the call"
         " first; of a list inside it, one is enough.",

@@ -180,3 +180,5 @@ Texts = Annotated[
 _NAMES_TOOLS = "names tools"
 ToolNames = Annotated[Texts, _NAMES_TOOLS]
 """The names of tools, one text or a list."""
+ByTool = Annotated[dict[str, tuple[Texts, ...]], _NAMES_TOOLS]
+"""The name of a tool to lists of texts."""

@@ -284,3 +284,10 @@ def test_a_misspelt_argument_of_a_tool_is_named(check: str, desk: str, simia: Si
     assert problem["what"] == "check: close_case has no argument 'outcom'"
     assert "rubric.yaml" in problem["where"]
     assert problem["fix"].startswith("Did you mean 'outcome'?")
+
+
+def test_a_misspelt_tool_whose_arguments_a_proposal_must_name_is_named(desk: str, simia: Simia) -> None:
+    with Path("desk", "rubric.yaml").open("a") as file:
+        file.write("- {id: mine, kind: format, check: {program: confirmed_writes, binds: {lend: [book_id]}}}\n")
+    problem, *_ = simia("check", desk, "--json").json["problems"]
+    assert problem["what"] == "check: there is no tool 'lend'"
