@@ -12,7 +12,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTur
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import has
 from simia_gym.rewards.programs.program import Args, Texts, ToolNames
-from simia_gym.rewards.programs.speech import heard_at, value_in
+from simia_gym.rewards.programs.speech import heard_at
 from simia_gym.types import JsonObject
 
 
@@ -128,12 +128,15 @@ class NotAnsweredArgs(Args):
 
 
 def not_answered(finished: FinishedEpisode, args: NotAnsweredArgs) -> Finding:
-    """No message asserts an answer to a question that must be refused, right or wrong, beside the refusal either."""
+    """No message gives an answer to a question that must be refused, right, wrong or doubtful, nor beside the refusal.
+
+    Several values that are not said to be the answer are none.
+    """
     for told in finished.agent_turns:
         if told.request == args.during:
-            value = value_in(read(told.text), args.kind, args.about)
-            if value is not None:
-                reason = f"in turn {told.turn} the agent answers what it must refuse: {value}"
+            found = read(told.text).asserted(args.kind, args.about)
+            if found.values and (found.named or not found.certain or len(found.values) == 1):
+                reason = f"in turn {told.turn} the agent answers what it must refuse: {' or '.join(found.values)}"
                 return Finding.of(False, reason, (quote_text(told.event, told.text),))
     return Finding.of(True, "the question was not answered")
 
@@ -158,6 +161,6 @@ def _answers(text: str, request: JsonObject, kinds: Mapping[str, str]) -> bool:
     """Whether a message gives the answer to a question: asserts it, or has its words beside what it refuses."""
     kind, said = kinds.get(request.get("answer", "")), read(text).standing
     if kind is not None:
-        said = read(value_in(read(text), kind, request.get("about", "")) or "")
+        said = read(" ".join(read(text).asserted(kind, request.get("about", "")).values))
     groups = request.get("told") or ()
     return bool(groups) and all(any(wanted(one).stands_in(said) for one in several) for several in groups)

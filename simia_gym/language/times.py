@@ -25,11 +25,12 @@ _DAY = (
 )
 _TIME = re.compile(rf"\b(?:{_SPAN}|{_DAY})")
 _ABOUT = r"(?:(?:about|around|approximately|roughly|the|this|next|another|half|just|only|up to|at most|later than) )*"
+_HAVE = r"(?:expect|you(?:'ll| will| shall)? (?:get|receive)|you(?:'ll| will| shall) have)"
 _DEADLINE = re.compile(
     rf"\b(?:within|in|takes?|allow|expect|less than|(?:timing|timeline|eta|delivery|arrival|refund):) {_ABOUT}{_SPAN}"
-    rf"|\b(?:by|before|until|no|(?:have|get|receive|expect) (?:\w+ ){{1,4}}?on) {_ABOUT}{_DAY}|\btomorrow\b"
+    rf"|\b(?:by|before|until|no|{_HAVE} (?:\w+ ){{1,4}}?on) {_ABOUT}{_DAY}|\btomorrow\b"
 )
-TIME_WORDS = ("minute", "hour", " hr", "day", "week", "month", "tomorrow", " by ", "later")
+TIME_WORDS = ("minute", "hour", "hr", "day", "week", "month", "tomorrow", "by ", "before ", "until ", "on ", "later")
 """A message with a deadline contains one of these."""
 _OPEN = uncertain("nor|cannot|was|were|had")
 
