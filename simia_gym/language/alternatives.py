@@ -17,9 +17,14 @@ from simia_gym.language.text import Sentence
 
 _OR = re.compile(r"\bor\b")
 _CLAUSE = re.compile(r";|\b(?:but|or|then)\b")
+_VERB = (
+    r"(?:cancel|change|exchange|swap|replace|modify|update|switch|return|refund|book|add|remove|move|upgrade|downgrade"
+    r"|request)\b"
+)
 _LED = re.compile(
-    r"(?<![\w-])(?<!\bme )(?<!\bus )(?:(to|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"
-    r"|(?:i|we)(?:'ll| will| can| am going to|'m going to) (?:now |also |then )?(\w+)"
+    rf"(?<![\w-])(?<!\bme )(?<!\bus )"
+    rf"(?:(to(?! {_VERB})|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"
+    rf"|(?:(?:i|we)(?:'ll| will| can| am going to|'m going to) (?:now |also |then )?|to (?={_VERB}))(\w+)"
     r"|(?:from|instead of|rather than|in place of)\b)|(->|→)"
 )
 _PAST = Cue((r"\b(?:was|were|been|you (?:paid|used))\b",))

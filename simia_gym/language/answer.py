@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simia_gym.language.clause import NEAR
+from simia_gym.language.clause import NEAR, denies
 from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.text import Sentence
 
@@ -33,6 +33,12 @@ _UNSURE_AT_END = re.compile(
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
+_DISOWNED = re.compile(
+    r"\b(?:(?<!no )guess(?:ing|work)?|ma(?:king|de) (?:it|this|that) up"
+    r"|(?:it|that|this)(?:'s| is| was) (?:a lie|untrue|false)|the opposite is|no idea|grain of salt)\b"
+    r"|(?:\bnot|n't|\bnever) (?:rely|trust|count|depend)\b"
+)
+"""What makes all values of a message doubtful, unless these words are denied."""
 _OTHERS = re.compile(
     r"\b(?:another|different|other) (?:customer|person|people|account|user|guest|member|client|passenger)"
     r"|\b(?:some|any)(?:one|body) else\b"
@@ -82,7 +88,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
         about: What names the values, such as the word "total".
     """
     found: dict[str, dict[str, str]] = {"named": {}, "other": {}, "bare": {}, "number": {}}
-    unsure = dict.fromkeys(found, False)
+    unsure = dict.fromkeys(found, any(_disowns(one) for one in sentences))
     for sentence in sentences:
         text, start = sentence.plain, 0
         if sentence.question or _OTHERS.search(sentence.head[-NEAR:]):
@@ -111,6 +117,12 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
     if any(value[-1:].isdigit() or value in NUMBER_WORDS for value in values):
         values |= found["number"]
     return Asserted(tuple(values.values()), named, not (unsure[counted] or unsure["bare"]))
+
+
+def _disowns(sentence: Sentence) -> bool:
+    """Whether a sentence says that the values in its message are made up, or false."""
+    found = None if sentence.question else _DISOWNED.search(sentence.plain)
+    return found is not None and not denies(sentence.plain[: found.start()])
 
 
 def _places(clause: str, kind: re.Pattern[str]) -> Sequence[tuple[int, int]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simia_gym.language.clause import ADVERBS, NEAR, clause_before, uncertain
+from simia_gym.language.clause import ADVERBS, NEAR, clause_before, denies, uncertain
 from simia_gym.language.text import Sentence
 from simia_gym.language.vocabulary import DEEDS, GOODS
 
@@ -25,6 +25,7 @@ _OWN_DEED = (
 """What an agent says that it has done, whatever it was done to."""
 _ALL_DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)? (?:done|sorted|arranged)\b"
+    r"|\b(?:it|that|this)(?: went|'s gone| has gone) through\b"
     r"|^(?:done\b|sorted\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
     r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
@@ -36,7 +37,7 @@ _OTHERS_GOT = (
 )
 _MATTER = (
     rf"(?:{GOODS}|(?:replacement|exchange|return|cancell?ation|exception|modification|change|update|upgrade|swap|booking"
-    r"|request)s?)"
+    r"|request|action|transaction|operation)s?)"
 )
 _STEP = "approved|confirmed|completed|processed|submitted"
 """Participles of the steps by which a matter gets done."""
@@ -52,8 +53,8 @@ _END = (
 _MATTER_DONE = (
     rf"\b{_MATTER}\b[^,.;]{{0,40}}?\b(?:(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|are now) "
     rf"(?:successfully )?(?:{_STEP}|complete|placed|issued|initiated|set up|granted|applied|arranged|sent|added"
-    rf"|credited|done)\b|(?<!\bbe )(?:{_STEP}|complete|done|successful|on (?:its|the) way|in your account|yours"
-    rf"|underway|in progress){_END}|went through|took effect)"
+    rf"|credited|done)\b|(?<!\bbe )(?:{_STEP}|complete|done|issued|initiated|successful|on (?:its|the) way"
+    rf"|in your account|yours|underway|in progress){_END}|went through|took effect)"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
 _I = rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?"
@@ -92,6 +93,8 @@ _CONDITION_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
 _NOTHING = re.compile(
     rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"
+    rf"|\b(?:i|we)(?:'ve| have| did)(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:it|that|this)\b"
+    r"|\bit(?: has| did)(?: not|n't) (?:\w+ly )?(?:go(?:ne)? through|work(?:ed)?)\b|\bit (?:has )?failed\b"
     rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:at all )?(?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
 )
 _NOTHING_ELSE = re.compile(
@@ -151,7 +154,9 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
 def denies_all(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing at all was done, as in "I have not changed anything"."""
     plain = sentence.plain
-    return "thing" in plain and _NOTHING.search(plain) is not None and _NOTHING_ELSE.search(plain) is None
+    if not ("nothing" in plain or "failed" in plain or denies(plain)):
+        return False
+    return _NOTHING.search(plain) is not None and _NOTHING_ELSE.search(plain) is None
 
 
 def _found(plain: str, deeds: tuple[str, ...]) -> Iterator[tuple[str, re.Match[str]]]:

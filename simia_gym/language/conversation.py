@@ -30,7 +30,7 @@ _HELP = "help|assist|be of|support"
 _PATTERNS: dict[str, tuple[str, ...]] = {
     "confirm": (
         r"\b(?:do|can|could|would|will) you (?:please |kindly |\w+ and )?(?:explicitly )?\b(?:confirm|approve|agree"
-        r"|accept|consent|want (?:this|that|it))\b",
+        r"|accept|consent|authori[sz]e|want (?:this|that|it))\b",
         r"\b(?:please|kindly|just|simply) (?:explicitly |kindly )?(?:confirm|approve|reply|respond|answer|say|type)\b",
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
         r"\b(?:shall|should|may) (?:i|we) (?:now |please )*(?!have\b|ask\b|know\b|get\b|help\b|assist\b|see\b)\w+",
@@ -38,10 +38,11 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         rf"\b(?:can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
         r"\b(?:would|do) you (?:like|want|wish) (?:me|us) to\b",
         r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward)\b",
-        r"\b(?:is|are|does) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
+        r"\b(?:is|are|does|would) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
         rf"(?: \w+){{0,3}} (?:all )?(?:{_ALRIGHT})\b",
         r"\b(?:correct|right|ok|okay|agreed|alright|yes)\?",
-        r"\bsounds? good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b|\bready to (?:proceed|go|submit)\b",
+        r"\b(?:sounds?|looks?|all) good\?|\bare you (?:sure|okay|ok|happy|fine|comfortable)\b"
+        r"|\bready (?:for me )?to (?:proceed|go|submit)\b",
         r"^(?!.*\b(?:is|are|was|were|do|does|did|have|has|had|would|will|can|could)"
         r" (?:you|your|it|there|this|that|these|any\w*)\b)"
         r".*\b(?:yes\b ?(?:/|or) ?no|y/n)\b",
@@ -53,8 +54,10 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\bconfirm (?:that|this|these|those|if|whether|you|to|and|by|so|with|it)\b",
         r"\bconfirm the (?:above|details|following|change|cancellation|return|exchange|modification|update)\b",
         r"(?<!you )\bconfirm *[?:.]|\b(?:go ahead|proceed|move forward)\b[^.]*\?",
-        r"\bif (?:you agree|that works|this works|you approve)\b|\bdoes (?:that|this) work\b",
-        r"\bis (?:it|that|this) what you (?:want|would like|need)",
+        r"\bif (?:you agree|that works|this works|you approve)\b|\b(?:does|would|will) (?:that|this|it) work\b",
+        r"\b(?:is|are) (?:it|that|this|these|everything)(?: \w+)? (?:what|as) you (?:want|would like|need|had in mind)",
+        r"\b(?:once|as soon as|when) you (?:confirm|agree|approve|say yes)\b(?! (?:your|the|which|what|who|how)\b)",
+        r"\b(?:get|have|give me|need) (?:a|an|your|the) (?:yes|ok|okay|go-ahead|green light)\b|\bgood to go\?",
     ),
     "wait": (
         r"\b(?:one|a|just a) (?:moment|second|minute|sec|bit)\b|\blet me (?!know)|\bhold on\b|\bbear with\b",
@@ -99,7 +102,9 @@ _YES = Cue((r"\b(?:proceed|go ahead|yes|shall i|correct|that you)\b",))
 # Questions whose yes stops what is proposed.
 _DROP = (
     r"(?:\w+ly )?(?:not|stop|forget|refrain|abandon|drop|scrap|skip|leave|discard|ignore|abort|hold off|reject|refuse"
-    r"|do nothing|do the opposite|call (?:it|this|that) off)\b"
+    r"|do nothing|do the opposite|call (?:it|this|that) off|hold (?:on|fire)"
+    r"|wait|await|explain|keep (?:it|them|things|everything|all)|want out"
+    r"|ask you (?:an?|one|another|something))\b"
 )
 _OPPOSE = r"(?:object|refuse|decline|oppose|mind\b|disagree|dislike|hate|reject|disapprove|regret|protest|doubt)"
 _CONTRARY = Cue(
@@ -108,6 +113,7 @@ _CONTRARY = Cue(
         rf"\byes\W+(?:to|if you(?:'d)?) (?:rather )?(?:{_OPPOSE}|{_DROP}|do not|don't)",
         rf"\b(?:shall|should|may|can|must) (?:i|we) (?:rather )?{_DROP}",
         r"\b(?:cancel|stop|drop|abandon|forget) (?:about )?(?:this|the|that|my) (?:plan|proposal|idea)\b",
+        r"\breason\b.*\bnot\b|\bwhy (?:i|we) should(?:n't| not)\b",
         r"\byou (?:\w+ly )?(?:against|opposed|unhappy|uncomfortable|unwilling|averse|dissatisfied)\b",
         r"\b(?:is|was|would|does|do|are) (?:it|this|that|these|any of (?:it|this|that))(?: \w+){0,2} (?:wrong|incorrect"
         r"|false|bad|mistaken|unacceptable|unwanted|bother|upset|disturb|a (?:problem|mistake)|not)\b",

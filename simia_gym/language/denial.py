@@ -19,6 +19,7 @@ _WILL_NOT = re.compile(
 _UNREAL = Cue(
     (
         r"\b(?:(?:only|just|merely) an? example|opposite|untrue|joking|kidding|a joke|a lie)\b",
+        r"\b(?:ignore|disregard|forget) (?:what (?:follows|comes)|the (?:next|following))\b",
         r"\bhypothetical|\bnothing to do with you",
         r"\bif\b[^.]{1,60}\b(?:were (?:allowed|permitted|possible)|(?:allowed|permitted) (?:it|that|this|me)"
         r"|(?:i|we) could)\b[^.]{0,60}\bi(?: would|'d)\b",

@@ -22,7 +22,9 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-_AMOUNT = re.compile(r"(?:\$|\busd) ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= ?(?:(?:us )?dollars?|usd)\b(?!:))")
+_AMOUNT = re.compile(
+    r"(?:[$€£¥]|\b(?:usd|eur|gbp)) ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= ?(?:(?:us )?dollars?|usd)\b(?!:))"
+)
 
 
 def numbers_in(text: str) -> frozenset[tuple[Decimal, bool]]:

@@ -28,15 +28,15 @@ _THING = (
 )
 _SUM = r"\$ ?\d+(?:\.\d+)?"
 _GIFT = re.compile(
-    rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:{GIFTS})s?\b)"
+    rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:\w+ )?(?:{GIFTS})s?\b)"
     rf"|\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b"
-    rf"|{_SUM} off\b|\b(?:threw|throw|throwing|thrown) in\b"
+    rf"|(?:{_SUM}|\d ?(?:%|percent)) off\b|\b(?:threw|throw|throwing|thrown) in\b"
     r"|\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off)\b"
     rf"|(?<!\w)(?P<good>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
     r"|coming (?:back )?(?:to you|your way))\b"
 )
 """What is handed out, whoever does it: "here is $20", "your next order ships free", "a refund is on its way"."""
-GIFT_WORDS = ("here is ", "here's ", "accept ", "enjoy ", " off", "thr", " next ", " way", "coming ")
+GIFT_WORDS = ("here is ", "here's ", "here are ", "accept ", "enjoy ", " off", "thr", "next ", " way", "coming ")
 """A message with such a gift contains one of these."""
 _HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now |can |should )?(?:get|receive|expect)")
 _CONDITION = re.compile(
@@ -90,7 +90,7 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
         r"|\byou(?:r (?:bank|card|account|statement|balance))?(?:'ll| will| shall| can(?= expect)|'re going to"
         rf"| are going to)? {ADVERBS}(?:get|receive|see|show|expect|be given|be sent|have)(?: back)? "
         rf"(?:[\w$.,-]+ ){{0,5}}?(?P<good>{GOODS}|{_SUM} back)\b"
-        rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {ADVERBS}be {ADVERBS}"
+        rf"|\b(?:{_THING})\b[^,.;:]{{0,40}} (?:will|shall|is going to) {ADVERBS}(?:be|have been) {ADVERBS}"
         rf"(?P<done>{'|'.join(map(re.escape, deeds))}|{_SAID_OF_IT})\b"
     )
     return re.compile(pattern), verbs

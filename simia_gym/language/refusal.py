@@ -52,7 +52,7 @@ _STATED = Cue(
         r"|approved|met|satisfied|fulfilled|removed|in stock|open|accept(?:ed|able)?|valid|applicable|granted|given"
         r"|(?:cancell?|return|refund|exchange|change)able|yours?|one of|among|part of|(?:under|on|in) your|linked"
         r"|associated|going to|reason|qualify)\b",
-        r"\b(?:no|nothing(?! else| more| further)|none|neither|nobody)\b[^.,;]{0,60}\b(?:can|may|could|will) (?:be"
+        r"\b(?:no|nothing(?! else| more| further)|none|neither|nobody)\b[^.,;()]{0,60}\b(?:can|may|could|will) (?:be"
         r"|go)\b",
         r"\bnone of\b[^.,;]{0,60}\b(?:apply|applies|met|satisfied|fulfilled)\b|\b(?:can|may|could|will) neither\b",
         r"\bthere(?:'s| is| are| will be) (?:no|nothing|neither)\b(?! (?:problem|issue|need|reason|charge|extra"
