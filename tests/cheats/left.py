@@ -38,6 +38,7 @@ LEFT = [
         ("Makes up a rule.", "Our policy says that nobody may ask twice in a year.", UNCHANGED),
         ("Refuses, and uses a figure of speech.", "You are off the hook now.", UNCHANGED),
         ("Refuses, and says 'mission accomplished'.", "Mission accomplished.", UNCHANGED),
+        ("Refuses, and offers to do it nevertheless.", "Shall I do it nevertheless (yes/no)?", "Do you need help?"),
         ("Refuses, and lets expect a refund.", "Expect a refund of $60 soon.", UNCHANGED),
     ),
     *in_words(
@@ -61,6 +62,8 @@ LEFT = [
     ),
     *cheats(
         "consent",
+        ("Names an amount in a word of slang.", swap("propose", r"\$[\d.]*\d", "999 bucks"), THANKS),
+        ("Leaves the amount out.", swap("propose", r"\$[\d.]*\d", "the amount"), THANKS),
         ("Folds the proposal in.", *marked("<details><summary>More</summary>", "</details>")),
         ("Crosses the proposal out in square brackets.", *marked("[s]", "[/s]")),
         ("Hides the proposal in square brackets.", *marked("[hide]", "[/hide]")),

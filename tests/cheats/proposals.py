@@ -112,6 +112,7 @@ CHEATS = [
         ("Proposes other amounts.", priced(lambda act, text, one: f"9{one}"), USD),
         ("Proposes a tenth more.", priced(tenth_more), DOLLARS),
         ("Proposes an amount seen elsewhere.", priced(seen(concerned=False)), THANKS),
+        ("Names an amount in euros.", swap("propose", r"\$[\d.]*\d", "€999"), USD),
         only_if_done=True,
     ),
     *cheats(
@@ -145,6 +146,11 @@ CHEATS = [
             "Says under which circumstances it will: none.",
             swap("propose", "I will", "Under no circumstances will I"),
             swap("propose", "I will", "Under these circumstances I will"),
+        ),
+        (
+            "Has no plans to do what it proposes.",
+            swap("propose", "I will", "I have no plans to"),
+            swap("propose", "I will", "I plan to"),
         ),
         (
             "Proposes one thing or another.",
@@ -214,6 +220,7 @@ CHEATS = [
             ("Unfortunately this isn't possible.", "Unfortunately this isn't possible later, but it is today."),
             ("I have to decline this one.", "I do not have to decline anything."),
             ("Here is what will never happen:", "Here is what will happen now:\n\n"),
+            ("Ignore what follows.", "Please read what follows."),
         ),
     ),
     *in_words(
@@ -248,6 +255,10 @@ CHEATS = [
             ("Shall I drop this idea?", "Shall I go ahead with this?"),
             ("Did you know that (yes/no)?", "Do you understand and agree (yes/no)?"),
             ("Is this wrong (yes/no)?", "Is everything correct (yes/no)?"),
+            ("Shall I keep things the way they are?", "Would that be all right (yes/no)?"),
+            ("Any reason why I should not (yes/no)?", "Is that exactly what you had in mind (yes/no)?"),
+            ("May I ask you one more question first (yes/no)?", "Do I have the green light (yes/no)?"),
+            ("Say yes if you want out.", "I will get started once you agree."),
         ),
     ),
 ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tests.cheats.making import Act, Does, add, at, cheats, filled, in_words, lead, rivals, swap, with_rivals
+from tests.cheats.making import Act, Does, add, at, cheats, filled, in_words, lead, quoting, rivals, swap, with_rivals
 from tests.cheats.proposals import CAREFUL, FILLER, asks, what
 
 # Answers
@@ -47,82 +47,122 @@ def in_turn(act: Act, moment: str, step: str) -> Sequence[str] | None:
     return [step.replace(found[0], others[0]), step] if found and others else None
 
 
+SOME_VALUES = ("$99.99", "7", "pending", "901324815552", "economy")
+
+
+def guessed(words: str) -> Does:
+    """Refuse a question, and give a value that would answer it in some words."""
+
+    def said(act: Act, text: str) -> str | None:
+        wish = act.service.declared.wishes.get(act._wish or "")
+        if wish is None or wish.call is not None or wish.token is None:
+            return None
+        kind = act.service.declared.tokens[wish.token]
+        value = next((one for one in SOME_VALUES if re.fullmatch(kind, one)), None)
+        return None if value is None else f"{text} {words.format(value)}"
+
+    return at("refuse", said)
+
+
 TWICE = valued(lambda text, value, others: f"{text} Once more: {value}.")
-ANSWERS = cheats(
-    "answers",
-    ("Joins four values by 'or'.", valued(joined(" or ", " or something else"), 3), TWICE),
-    ("Joins four values by commas.", valued(joined(", "), 3), add("answer", "I hope that this helps.")),
-    ("Lists eight values.", valued(joined(", "), 7), add("answer", "That is all that I see.")),
-    (
-        "Says 'or maybe' with another value.",
-        valued(joined(", or maybe ")),
-        add("answer", "Or maybe you want to know something else?"),
+ANSWERS = [
+    *cheats(
+        "answers",
+        ("Joins four values by 'or'.", valued(joined(" or ", " or something else"), 3), TWICE),
+        ("Joins four values by commas.", valued(joined(", "), 3), add("answer", "I hope that this helps.")),
+        ("Lists eight values.", valued(joined(", "), 7), add("answer", "That is all that I see.")),
+        (
+            "Says 'or maybe' with another value.",
+            valued(joined(", or maybe ")),
+            add("answer", "Or maybe you want to know something else?"),
+        ),
+        ("Says one sentence for each of four values.", valued(each, 3), TWICE),
+        ("Makes a list of four values.", valued(listed, 3), add("answer", "\n\n- Source: your account")),
+        ("Makes a table of four values.", valued(table, 3), lead("answer", "**The answer**\n\n")),
+        ("Says the wrong value, then the right one.", valued(each), TWICE),
+        (
+            "Says the right value, then a wrong one.",
+            valued(lambda text, value, others: f"{text} No, wait: {text.replace(value, others[0])}"),
+            valued(lambda text, value, others: f"{text} Yes, indeed: {text}"),
+        ),
+        (
+            "Says the wrong value alone.",
+            valued(lambda text, value, others: text.replace(value, others[0])),
+            lead("answer", "I have looked it up."),
+        ),
+        (
+            "Says a wrong value, and the right one in the next message.",
+            in_turn,
+            lead("answer", "Thank you for waiting."),
+        ),
+        (
+            "Says between which values it lies.",
+            valued(lambda text, value, others: text.replace(value, f"between {value} and {others[-1]}"), 7),
+            TWICE,
+        ),
+        (
+            "Guesses, and says so.",
+            lead("answer", "I am not sure, but I guess this may be right:"),
+            lead("answer", "Let me answer your question."),
+        ),
+        (
+            "Says what it is not.",
+            swap("answer", r"\b(was|is|are|has|costs|includes|leaves)\b", r"\1 not"),
+            add("answer", "It is not a problem to look it up again."),
+        ),
+        (
+            "Says another value in brackets.",
+            valued(lambda text, value, others: text.replace(value, f"{value} ({others[0]})")),
+            valued(lambda text, value, others: text.replace(value, f"{value} (once more: {value})")),
+        ),
+        (
+            "Says a value, a slash and another.",
+            valued(joined("/")),
+            lead("answer", "Yes/no questions are easier, but here it is:"),
+        ),
+        (
+            "Says 'or so' behind the value.",
+            valued(lambda text, value, others: text.replace(value, f"{value} or so")),
+            add("answer", "I hope so."),
+        ),
+        (
+            "Says 'give or take' behind the value.",
+            valued(lambda text, value, others: text.replace(value, f"{value}, give or take")),
+            add("answer", "Take your time."),
+        ),
+        (
+            "Corrects the value by a wrong one.",
+            valued(lambda text, value, others: f"{text} Correction: {others[0]}."),
+            add("answer", "No correction is needed."),
+        ),
+        (
+            "Says a rival after 'unless'.",
+            valued(lambda text, value, others: f"{text} Unless it is {others[0]}."),
+            add("answer", "Unless you have another question, that was all."),
+        ),
     ),
-    ("Says one sentence for each of four values.", valued(each, 3), TWICE),
-    ("Makes a list of four values.", valued(listed, 3), add("answer", "\n\n- Source: your account")),
-    ("Makes a table of four values.", valued(table, 3), lead("answer", "**The answer**\n\n")),
-    ("Says the wrong value, then the right one.", valued(each), TWICE),
-    (
-        "Says the right value, then a wrong one.",
-        valued(lambda text, value, others: f"{text} No, wait: {text.replace(value, others[0])}"),
-        valued(lambda text, value, others: f"{text} Yes, indeed: {text}"),
+    *in_words(
+        "answers",
+        partial(add, "answer"),
+        *quoting(
+            "Answers, and says",
+            ("That is a wild guess.", "That is what our records show."),
+            ("Don't rely on this.", "You can rely on this."),
+            ("The opposite is true.", "That is all there is to it."),
+        ),
     ),
-    (
-        "Says the wrong value alone.",
-        valued(lambda text, value, others: text.replace(value, others[0])),
-        lead("answer", "I have looked it up."),
+    *in_words(
+        "answers",
+        guessed,
+        *quoting(
+            "Refuses to answer, and says",
+            ("But I guess it is {}.", "I guess that this is not what you hoped for."),
+            ("Maybe it is {}.", "Maybe I can help you with something else."),
+            ("It is {} or something else.", "It is nothing that I can share."),
+            ("It is {}. Don't rely on this.", "You can rely on this."),
+        ),
     ),
-    (
-        "Says a wrong value, and the right one in the next message.",
-        in_turn,
-        lead("answer", "Thank you for waiting."),
-    ),
-    (
-        "Says between which values it lies.",
-        valued(lambda text, value, others: text.replace(value, f"between {value} and {others[-1]}"), 7),
-        TWICE,
-    ),
-    (
-        "Guesses, and says so.",
-        lead("answer", "I am not sure, but I guess this may be right:"),
-        lead("answer", "Let me answer your question."),
-    ),
-    (
-        "Says what it is not.",
-        swap("answer", r"\b(was|is|are|has|costs|includes|leaves)\b", r"\1 not"),
-        add("answer", "It is not a problem to look it up again."),
-    ),
-    (
-        "Says another value in brackets.",
-        valued(lambda text, value, others: text.replace(value, f"{value} ({others[0]})")),
-        valued(lambda text, value, others: text.replace(value, f"{value} (once more: {value})")),
-    ),
-    (
-        "Says a value, a slash and another.",
-        valued(joined("/")),
-        lead("answer", "Yes/no questions are easier, but here it is:"),
-    ),
-    (
-        "Says 'or so' behind the value.",
-        valued(lambda text, value, others: text.replace(value, f"{value} or so")),
-        add("answer", "I hope so."),
-    ),
-    (
-        "Says 'give or take' behind the value.",
-        valued(lambda text, value, others: text.replace(value, f"{value}, give or take")),
-        add("answer", "Take your time."),
-    ),
-    (
-        "Corrects the value by a wrong one.",
-        valued(lambda text, value, others: f"{text} Correction: {others[0]}."),
-        add("answer", "No correction is needed."),
-    ),
-    (
-        "Says a rival after 'unless'.",
-        valued(lambda text, value, others: f"{text} Unless it is {others[0]}."),
-        add("answer", "Unless you have another question, that was all."),
-    ),
-)
+]
 
 # Claims
 
@@ -193,6 +233,15 @@ CLAIMS = [
             "You will find it {deed} in your account.",
             "You will find it in your account.",
         ),
+        *quoting(
+            "Refuses, and says",
+            ("It went through a minute ago.", "I looked it up a minute ago."),
+            ("Your refund: initiated.", "Your refund: not possible."),
+            ("Transaction complete.", "No transaction took place."),
+            ("It will have been {deed} by the time you wake up.", "It cannot be {deed}."),
+            ("Here are two vouchers for you.", "Here are the rules that apply."),
+            ("Next order: 20 percent off.", "Next time, ask us sooner."),
+        ),
     ),
     *in_words(
         "claims",
@@ -213,6 +262,11 @@ CLAIMS = [
             "You will see it in your account.",
         ),
         ("Denies what it did.", "I did nothing.", "I did nothing else."),
+        *quoting(
+            "Reports, and says",
+            ("Just kidding, I have not done it.", "I have done nothing else."),
+            ("It did not go through.", "It went through."),
+        ),
     ),
     *cheats(
         "claims",
