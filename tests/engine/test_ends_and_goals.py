@@ -143,7 +143,7 @@ ADD_98 = {"name": "add", "arguments": {"name": "a", "amount": 98}}
         ([ADD_98, {"end": "It is 97."}], True, "gold does not succeed (reward 0.0, ended by agent_end): counted"),
         ([ADD_98], True, "gold does not succeed (reward 0.0, ended by token_limit): counted"),
         ([{"say": "It is 98."}], False, "its first error: Error: nobody reads messages here"),
-        ([ADD_98, {"end": "98"}], False, "the episode of gold is invalid"),
+        ([ADD_98, {"end": "98"}], False, "the episode is invalid: "),
     ],
 )
 def test_gold_actions_of_a_task_without_a_goal_are_played(
