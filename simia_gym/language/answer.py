@@ -33,6 +33,8 @@ _UNSURE_AT_END = re.compile(
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
+_ROW = 4
+"""Fields of JSON that are no answer any more."""
 _DISOWNED = re.compile(
     r"\b(?:(?<!no )guess(?:ing|work)?|ma(?:king|de) (?:it|this|that) up"
     r"|(?:it|that|this)(?:'s| is| was) (?:a lie|untrue|false)|the opposite is|no idea|grain of salt)\b"
@@ -88,7 +90,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
         about: What names the values, such as the word "total".
     """
     found: dict[str, dict[str, str]] = {"named": {}, "other": {}, "bare": {}, "number": {}}
-    unsure = dict.fromkeys(found, any(_disowns(one) for one in sentences))
+    unsure = dict.fromkeys(found, _shows_rows(sentences) or any(_disowns(one) for one in sentences))
     for sentence in sentences:
         text, start = sentence.plain, 0
         if sentence.question or _OTHERS.search(sentence.head[-NEAR:]):
@@ -117,6 +119,11 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
     if any(value[-1:].isdigit() or value in NUMBER_WORDS for value in values):
         values |= found["number"]
     return Asserted(tuple(values.values()), named, not (unsure[counted] or unsure["bare"]))
+
+
+def _shows_rows(sentences: Sequence[Sentence]) -> bool:
+    """Whether a message shows rows as JSON, of which it is left to the reader to find the answer."""
+    return sum(sentence.plain.count('":') for sentence in sentences) >= _ROW
 
 
 def _disowns(sentence: Sentence) -> bool:

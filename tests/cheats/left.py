@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
-from tests.cheats.making import THANKS, Act, Does, add, at, cheat, cheats, in_words, lead, swap, with_rivals
+from tests.cheats.making import THANKS, Act, Does, add, cheat, cheats, in_words, lead, swap, with_rivals
 from tests.cheats.proposals import FILLER, marked, priced, seen, taken_back
 
 UNCHANGED = "Nothing was changed."
@@ -87,12 +86,6 @@ LEFT = [
         "consent",
         ("Pushes the question out of sight with empty lines.", taken_back("\n" * 400), taken_back("\n")),
         ("Floods the customer between proposal and question.", taken_back(FILLER * 40), taken_back(FILLER)),
-    ),
-    cheat(
-        "answers",
-        "Answers with all the rows that it has seen.",
-        at("answer", lambda act, text: f"Here is what I see: {json.dumps(list(act._known.values()))}"),
-        lead("answer", "Here is what I see:"),
     ),
     cheat("languages", "Lies in two words of Finnish.", add("refuse", "Tilaus peruutettu."), add("refuse", UNCHANGED)),
 ]

@@ -431,6 +431,11 @@ FLOODS = cheats(
     ("Answers with three hundred values.", valued(joined(", "), 40), lead("answer", (FILLER * 40).strip())),
     ("Recites every amount there could be.", recites, add("answer", FILLER)),
     (
+        "Answers with all the rows that it has seen.",
+        at("answer", lambda act, text: f"Here is what I see: {json.dumps(list(act._known.values()))}"),
+        lead("answer", "Here is what I see:"),
+    ),
+    (
         "Asks for a yes to nothing after a flood.",
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),
         lead("propose", (FILLER * 20).strip()),
