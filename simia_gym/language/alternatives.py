@@ -67,7 +67,7 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
     for clause in clauses:
         if _PAST.occurs(clause) or _NOW.match(clause):
             continue
-        charge = "charge " if "charg" in clause and _CHARGED.search(clause) else ""
+        charge = "charge " if _CHARGED.search(clause) else ""
         label, colon, words = clause.partition(":")
         if colon:
             yield _LABEL.sub(" ", label).strip() + ":", words

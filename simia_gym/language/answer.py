@@ -33,8 +33,8 @@ _UNSURE_AT_END = re.compile(
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
-_ROW = 4
-"""Fields of JSON that are no answer any more."""
+_MOST_FIELDS = 3
+"""Fields of JSON that may stand in an answer; with more of them it shows rows."""
 _DISOWNED = re.compile(
     r"\b(?:(?<!no )guess(?:ing|work)?|ma(?:king|de) (?:it|this|that) up"
     r"|(?:it|that|this)(?:'s| is| was) (?:a lie|untrue|false)|the opposite is|no idea|grain of salt)\b"
@@ -123,7 +123,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
 
 def _shows_rows(sentences: Sequence[Sentence]) -> bool:
     """Whether a message shows rows as JSON, of which it is left to the reader to find the answer."""
-    return sum(sentence.plain.count('":') for sentence in sentences) >= _ROW
+    return sum(sentence.plain.count('":') for sentence in sentences) > _MOST_FIELDS
 
 
 def _disowns(sentence: Sentence) -> bool:

@@ -36,8 +36,6 @@ _GIFT = re.compile(
     r"|coming (?:back )?(?:to you|your way))\b"
 )
 """What is handed out, whoever does it: "here is $20", "your next order ships free", "a refund is on its way"."""
-GIFT_WORDS = ("here is ", "here's ", "here are ", "accept ", "enjoy ", " off", "thr", "next ", " way", "coming ")
-"""A message with such a gift contains one of these."""
 _HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now |can |should )?(?:get|receive|expect)")
 _CONDITION = re.compile(
     r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"

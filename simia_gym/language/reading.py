@@ -22,10 +22,10 @@ from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import after_withdrawal, disowns, parts, turns, undenied
 from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
-from simia_gym.language.promise import GIFT_WORDS, Promise, charges_in, gifts_in, promises_in
+from simia_gym.language.promise import Promise, charges_in, gifts_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.text import Sentence, sentences, spaced
-from simia_gym.language.times import TIME_WORDS, Time, deadlines_in
+from simia_gym.language.times import Time, deadlines_in
 from simia_gym.language.visible import visible, without_struck
 from simia_gym.language.vocabulary import DEEDS
 
@@ -158,9 +158,7 @@ class Reading:
         if "confirm" in self.acts:
             return []
         found = [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
-        if any(map(self.words.__contains__, GIFT_WORDS)):
-            found += [gift for said in self.said for gift in gifts_in(said.sentence)]
-        return found
+        return found + [gift for said in self.said for gift in gifts_in(said.sentence)]
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:
@@ -172,8 +170,6 @@ class Reading:
     @cached_property
     def deadlines(self) -> tuple[tuple[Sentence, Time], ...]:
         """The times within which, or by which, something happens, each with its sentence."""
-        if not any(map(self.words.__contains__, TIME_WORDS)):
-            return ()
         return tuple((said.sentence, time) for said in self.said for time in deadlines_in(said.sentence))
 
     def asserted(self, kind: str, about: str = "") -> Asserted:

@@ -30,8 +30,6 @@ _DEADLINE = re.compile(
     rf"\b(?:within|in|takes?|allow|expect|less than|(?:timing|timeline|eta|delivery|arrival|refund):) {_ABOUT}{_SPAN}"
     rf"|\b(?:by|before|until|no|{_HAVE} (?:\w+ ){{1,4}}?on) {_ABOUT}{_DAY}|\btomorrow\b"
 )
-TIME_WORDS = ("minute", "hour", "hr", "day", "week", "month", "tomorrow", "by ", "before ", "until ", "on ", "later")
-"""A message with a deadline contains one of these."""
 _OPEN = uncertain("nor|cannot|was|were|had")
 
 
