@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Annotated, NamedTuple
@@ -38,7 +37,6 @@ from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"
 LEAST_PYTHON = (3, 11)
-_PATIENCE = 60.0
 _NO_MODEL = "none is configured: set SIMIA_MODEL and SIMIA_BASE_URL, or give --model and --base-url"
 ROLES = ("simulator", "user", "judge", "policy")
 VARIABLES = (
@@ -72,6 +70,7 @@ def examine(
     domain: Annotated[
         str | None, typer.Option(metavar="DIR", help="Check what this domain needs, too: a folder.")
     ] = None,
+    timeout: Annotated[float, typer.Option(metavar="S", help="Seconds to wait for each reply of a model.")] = 30.0,
     json: AsJson = False,
 ) -> int:
     """Check this installation, and what the endpoints of models can do.
@@ -80,11 +79,11 @@ def examine(
         The exit code: 0, or 1 if a check failed.
 
     Raises:
-        InputError: The given model or endpoint is incomplete.
+        InputError: The given model or endpoint is incomplete, or the timeout is not positive.
     """
     output = Output(json)
     probed = []
-    for target in _targets(model, base_url):
+    for target in _targets(model, base_url, timeout):
         with output.console.status(f"asking {target.settings.model} at {target.endpoint.host}"):
             probed.append((target, asyncio.run(_probed(target))))
     findings = [*_packages(), *_variables(), *_environments(domain), *_models(probed)]
@@ -128,23 +127,22 @@ def _table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _targets(model: str | None, base_url: str | None) -> list[Target]:
+def _targets(model: str | None, base_url: str | None, timeout: float) -> list[Target]:
     """The configured models, without duplicates."""
     if model is not None or base_url is not None:
         name = resolve_model("simulator", model)
         place = resolve_endpoint("simulator", base_url=base_url)
-        return [Target(("simulator", "user", "judge"), ModelSettings(model=name), place)]
+        return [Target(("simulator", "user", "judge"), ModelSettings(model=name, timeout=timeout), place)]
     known = [role for role in ROLES if configured(role)]
-    return targets({role: (ModelSettings(model=resolve_model(role)), resolve_endpoint(role)) for role in known})
+    settings = {role: ModelSettings(model=resolve_model(role), timeout=timeout) for role in known}
+    return targets({role: (settings[role], resolve_endpoint(role)) for role in known})
 
 
 async def _probed(target: Target) -> list[Found]:
     from simia_gym.llm.transport.http import close_connections
 
-    # The user is waiting: cap the timeout.
-    settings = replace(target.settings, timeout=min(target.settings.timeout, _PATIENCE))
     try:
-        return await probe(settings, target.endpoint, target.role)
+        return await probe(target.settings, target.endpoint, target.role)
     finally:
         await close_connections()
 

@@ -70,9 +70,11 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     """Test an endpoint with a few short requests; an ``error`` ends the test."""
     settings = _short(settings)
     model = EndpointModel(role, settings, endpoint, accounts=Accounts())
+    # Without retries, so that nobody waits twice for a server that hangs.
+    once = EndpointModel(role, replace(settings, retries=0), endpoint, accounts=Accounts())
     found: list[Found] = []
     try:
-        reply = await model.complete(_question(role, _READY))
+        reply = await once.complete(_question(role, _READY))
     except Fault as fault:
         found.append(Found("answers", "warning" if _is_cut_short(fault) else "error", advice(fault, endpoint)))
         if found[0].status == "error":
@@ -151,7 +153,8 @@ def _fix(fault: Fault, name: str) -> str:
         " URL ends as the server's API does, often in /v1.",
         "connection": "No server responds at this address: check the base URL, and that the server is running.",
         "server_error": "The server failed: look at its log.",
-        "timeout": "The server is too slow or too busy: raise the timeout, or lower the concurrency.",
+        "timeout": "The server hangs, or is too slow or too busy: look at its log, lower the concurrency, or set"
+        f" another timeout (`simia doctor --timeout S`; of a run: `--role {name}.timeout=S`).",
         "rate_limit": "The server refuses more requests for now: wait, lower the concurrency, or check the credit.",
         "context_length": "The prompt is longer than the model can read: use a model with a longer context.",
         "bad_request": "The server refuses the request itself: check the model's settings.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,15 @@ def test_doctor_says_what_a_server_can_do(simia: Simia) -> None:
     found = result.json["models"][0]["found"]
     assert (found["context"]["status"], "32,768 tokens" in found["context"]["text"]) == ("ok", True)
     assert (result.code, found["structured"]["status"]) == (1, "error")  # its one word is no JSON
+
+
+def test_doctor_names_a_server_that_never_answers(simia: Simia) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:  # the kernel accepts connections; nobody reads them
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        result = simia("doctor", "--model", "m", "--base-url", f"http://{host}/v1", "--timeout", 0.2, "--json")
+    text = result.json["models"][0]["found"]["answers"]["text"]
+    assert (result.code, text.partition(". ")[0]) == (1, f"no answer within 0.2 s (m at {host}, 1 try)")
+    assert "--timeout" in text
 
 
 def lines(name: str) -> list[str]:
