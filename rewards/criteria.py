@@ -37,11 +37,12 @@ _VALIDATION: Final = "validation"
 
 @dataclass(frozen=True, slots=True)
 class ProgramCheck:
-    """A check by code: the program, its validated arguments, and the tools that they name."""
+    """A check by code: the program, its validated arguments, and the tools and tables that they name."""
 
     program: Program
     args: Args | Mapping[str, Any]
     tools: tuple[str, ...]
+    tables: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def _read_check(value: Any, info: ValidationInfo) -> ProgramCheck | ModelCheck:
         program = find_program(PROGRAMS, value["program"], folder=folder, where=where(("check", "program")))
         given = {str(key): item for key, item in value.items() if key != "program"}
         args = program.read_args(given, where)
-        return ProgramCheck(program, args, args.tools_named() if isinstance(args, Args) else ())
+        named = (args.tools_named(), args.tables_named()) if isinstance(args, Args) else ((), ())
+        return ProgramCheck(program, args, *named)
     options = {key: item for key, item in value.items() if key != "llm"}
     question = value["llm"]
     if isinstance(question, Mapping):

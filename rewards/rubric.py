@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,6 +28,7 @@ from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfou
 from simia_gym.rewards.programs.call_pattern import unknown_arguments
 from simia_gym.rewards.programs.program import load_function
 from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
+from simia_gym.state.pointer import covers, pointer_parts
 from simia_gym.types import CriterionResult, Evidence, Task, Verdict
 
 __all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
@@ -135,8 +136,13 @@ class RubricReward:
             )
         return criteria
 
-    def problems(self, task: Task, tools: Mapping[str, Any] | None = None) -> list[InputError]:
-        """The problems of a task's rubric, found without playing the task; criteria may name only the given tools."""
+    def problems(
+        self, task: Task, tools: Mapping[str, Any] | None = None, tables: Collection[str] = ()
+    ) -> list[InputError]:
+        """The problems of a task's rubric, found without playing the task.
+
+        Criteria and goal may name only the given tools and tables, if any are given.
+        """
         try:
             criteria = self.criteria(task)
         except DomainError as error:
@@ -149,6 +155,9 @@ class RubricReward:
             for name in _unknown_tools(item, tools or {}):
                 fix = f"The domain's tools: {', '.join(sorted(tools or {}))}."
                 found.append(DomainError(f"check: there is no tool {name!r}", where=place, fix=fix))
+            for name in _unknown_tables(item, tables):
+                fix = f"{did_you_mean(name, tables)}The domain's tables: {', '.join(sorted(tables))}."
+                found.append(DomainError(f"check: {name!r} names no table", where=place, fix=fix))
             if isinstance(item.check, ModelCheck):
                 continue
             for name, given, known in unknown_arguments(item.check.args, tools or {}):
@@ -158,7 +167,7 @@ class RubricReward:
                 fix = "Give the task a goal (an empty list: nothing may change), or drop this criterion in it."
                 found.append(DomainError(f"task {task.id!r} states no goal", where=place, fix=fix))
         try:
-            check_goal(task.goal or ())
+            check_goal(task.goal or (), tables)
         except InputError as error:
             found.append(DomainError(error.what, where=f"task {task.id!r}: {error.where}", fix=error.fix))
         return found
@@ -267,6 +276,21 @@ def _unknown_tools(item: Criterion, tools: Mapping[str, Any]) -> list[str]:
     """The tools that a criterion's program names and that are not among the domain's, if these are known."""
     named = () if isinstance(item.check, ModelCheck) or not tools else item.check.tools
     return [name for name in named if name not in tools]
+
+
+def _unknown_tables(item: Criterion, tables: Collection[str]) -> Iterator[str]:
+    """The tables, and the pointers into tables, that a criterion's program names and that are not among the domain's.
+
+    Pointers may have ``*``, and may lead into private tables.
+    """
+    named = () if isinstance(item.check, ModelCheck) or not tables else item.check.tables
+    for text in named:
+        if text.startswith("/"):
+            known = text.startswith("/_") or any(covers(pointer_parts(text)[:1], (table,)) for table in tables)
+        else:
+            known = text in tables
+        if not known:
+            yield text
 
 
 async def _run(item: Criterion, finished: FinishedEpisode) -> Finding:

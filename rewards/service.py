@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from simia_gym.language import read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.call_pattern import has
-from simia_gym.rewards.programs.program import Args, Texts, ToolNames
+from simia_gym.rewards.programs.program import Args, TableName, Texts, ToolNames
 from simia_gym.rewards.programs.speech import heard_at
 from simia_gym.types import JsonObject
 
 
-class Owner(BaseModel):
+class Owner(Args):
     """Where an argument's owner stands: a table, and the field with the owner's id; the key itself if none."""
 
-    table: str
+    table: TableName
     field: str | None = None
 
 

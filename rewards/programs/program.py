@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -29,23 +29,31 @@ from simia_gym.record.finished_episode import FinishedEpisode
 class Args(StrictModel):
     """Base class of a program's arguments: rejects unknown arguments and validates values.
 
-    Arguments that name tools are declared as `ToolNames`, so that a misspelt tool is found before any episode.
+    Arguments that name tools are declared as `ToolNames`, those that name tables as `TableNames`, so that a misspelt
+    name is found before any episode.
     """
 
     def tools_named(self) -> tuple[str, ...]:
         """The tools that the arguments name."""
-        found: list[str] = []
-        for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
-            found += value if _NAMES_TOOLS in field.metadata else _tools_inside(value)
-        return tuple(found)
+        return tuple(_named(self, _NAMES_TOOLS))
+
+    def tables_named(self) -> tuple[str, ...]:
+        """The tables that the arguments name, and the pointers, which begin with a table."""
+        return tuple(_named(self, _NAMES_TABLES))
 
 
-def _tools_inside(value: Any) -> Sequence[str]:
-    """The tools that arguments inside a value name, such as patterns of calls."""
+def _named(value: Any, mark: str) -> Iterator[str]:
+    """The texts of the arguments with a mark, also inside others, such as patterns of calls."""
     if isinstance(value, Args):
-        return value.tools_named()
-    return [tool for item in value for tool in _tools_inside(item)] if isinstance(value, tuple) else ()
+        for name, field in type(value).model_fields.items():
+            inside = getattr(value, name)
+            if mark in field.metadata:
+                yield from [inside] if isinstance(inside, str) else inside
+            else:
+                yield from _named(inside, mark)
+    elif isinstance(value, tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _named(item, mark)
 
 
 ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Any]
@@ -182,3 +190,9 @@ ToolNames = Annotated[Texts, _NAMES_TOOLS]
 """The names of tools, one text or a list."""
 ByTool = Annotated[dict[str, tuple[Texts, ...]], _NAMES_TOOLS]
 """The name of a tool to lists of texts."""
+
+_NAMES_TABLES = "names tables"
+TableName = Annotated[str, _NAMES_TABLES]
+"""The name of a table, or a pointer into one."""
+TableNames = Annotated[Texts, _NAMES_TABLES]
+"""One such text or a list."""

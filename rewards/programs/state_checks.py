@@ -16,7 +16,7 @@ from simia_gym.domain.goal import MISSING, first_difference, goal_parts, value_a
 from simia_gym.errors import Fault
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import MOST_EVIDENCE, Finding, quote_change
-from simia_gym.rewards.programs.program import Args, Texts
+from simia_gym.rewards.programs.program import Args, TableName, TableNames
 from simia_gym.state import State, strict_equal
 
 NO_STATE = "the simulator kept no state, so the final state proves nothing"
@@ -42,7 +42,7 @@ class GoalStateArgs(Args):
     """Arguments of `goal_state`."""
 
     tolerance: float = Field(default=1e-6, ge=0, description="Greatest difference between numbers that count as equal.")
-    ignore: Texts = Field(
+    ignore: TableNames = Field(
         default=(), description="Pointers of what does not matter; `*` stands for any characters of one segment."
     )
 
@@ -67,7 +67,7 @@ def goal_state(finished: FinishedEpisode, args: GoalStateArgs) -> Finding:
 class StateIsArgs(Args):
     """Arguments of `state_is`."""
 
-    path: str = Field(description="JSON Pointer of the value, /table/key or deeper.", pattern="^/[^/]+/[^/]+")
+    path: TableName = Field(description="JSON Pointer of the value, /table/key or deeper.", pattern="^/[^/*]+/[^/]+")
     value: Any = Field(description="The value that should stand there; null for nothing.")
     tolerance: float = Field(default=1e-6, ge=0, description="Greatest difference between numbers that count as equal.")
 
@@ -86,8 +86,8 @@ def state_is(finished: FinishedEpisode, args: StateIsArgs) -> Finding:
 class UnchangedArgs(Args):
     """Arguments of `unchanged`."""
 
-    tables: Texts = Field(default=(), description="The tables that must not change; all if none are named.")
-    ignore: Texts = Field(
+    tables: TableNames = Field(default=(), description="The tables that must not change; all if none are named.")
+    ignore: TableNames = Field(
         default=(), description="Pointers of what does not matter; `*` stands for any characters of one segment."
     )
 

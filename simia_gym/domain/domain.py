@@ -289,7 +289,8 @@ class Domain:
             items[item.get("id")] = {**items.get(item.get("id"), {}), **item}
         checks = [item.get("check") for item in items.values() if not item.get("drop")]
         goals = [each for each in checks if isinstance(each, Mapping) and each.get("program") == "goal_state"]
-        return (*self.uncounted, *chain.from_iterable(each.get("ignore", ()) for each in goals))
+        ignored = [each.get("ignore", ()) for each in goals]
+        return (*self.uncounted, *chain.from_iterable([one] if isinstance(one, str) else one for one in ignored))
 
     @cached_property
     def state_schema(self) -> StateSchema | None:
@@ -300,6 +301,11 @@ class Domain:
         """
         name = self.config.state_schema
         return None if name is None else read_state_schema(self.folder / name)
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the initial state, then those that only the schema has."""
+        return tuple(dict.fromkeys((*self.base.tables, *(self.state_schema.tables if self.state_schema else ()))))
 
     def limits(self, tool: str) -> Limits:
         """The greatest sizes of a tool's calls and answers; for a name that is no tool's, the domain's."""

@@ -7,12 +7,12 @@ of the database. Tables whose name starts with ``_`` (the user's memory, a clock
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from simia_gym.errors import InputError, PatchError
+from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.state import State, make_pointer, pointer_parts, strict_equal, thaw
 from simia_gym.state.pointer import covers, resolve
 from simia_gym.types import Op
@@ -70,11 +70,11 @@ def goal_parts(path: str) -> Parts:
     return parts
 
 
-def check_goal(goal: Iterable[Any]) -> None:
-    """Check that the operations form a goal.
+def check_goal(goal: Iterable[Any], tables: Collection[str] = ()) -> None:
+    """Check that the operations form a goal, of the given tables if any are given.
 
     Raises:
-        InputError: An operation is not a ``test``, has no value, or does not address a row.
+        InputError: An operation is not a ``test``, has no value, or does not address a row of a table that there is.
     """
     for index, op in enumerate(goal):
         where = f"goal operation {index}"
@@ -84,9 +84,13 @@ def check_goal(goal: Iterable[Any]) -> None:
             raise InputError(
                 f"{op!r} lacks a path or a value", where=where, fix="Give both; null for a row to be gone."
             )
-        if goal_parts(op["path"])[0].startswith("_"):
+        table = goal_parts(op["path"])[0]
+        if table.startswith("_"):
             fix = "Leave it out: tables whose name starts with '_' are outside every goal."
             raise InputError(f"{op['path']!r} lies in a private table", where=where, fix=fix)
+        if tables and table not in tables:
+            fix = f"{did_you_mean(table, tables)}The domain's tables: {', '.join(sorted(tables))}."
+            raise InputError(f"{op['path']!r} names no table", where=where, fix=fix)
 
 
 def first_difference(

@@ -301,9 +301,11 @@ def _place(domain: Domain, task: Task) -> str:
 
 
 def _check_task_files(domain: Domain, report: Report) -> Problems:
-    """Check each task's rubric, and the rows of its initial state against the schema."""
+    """Check the rubric of each fixed and dev task, and the rows of its initial state against the schema."""
     schema, rubric_problems = domain.state_schema, getattr(domain.make_reward(), "problems", None)
-    for task in (task for tasks in domain.tasks.values() for task in tasks):
+    tables = [name for name in domain.tables if not name.startswith("_")]
+    generated = () if domain.generator is None else domain.tasks_of("dev")
+    for task in (*(task for tasks in domain.tasks.values() for task in tasks), *generated):
         where = _place(domain, task)
         if (task.user or {}).get("type") == "scripted":
             report.collect(partial(_check_script, task, where))
@@ -317,7 +319,7 @@ def _check_task_files(domain: Domain, report: Report) -> Problems:
         except PatchError as error:
             yield DomainError(f"the setup does not fit: {error}", where=where, fix="Mend its setup operations.")
         try:
-            for problem in () if rubric_problems is None else rubric_problems(task, domain.tool_entries):
+            for problem in () if rubric_problems is None else rubric_problems(task, domain.tool_entries, tables):
                 inside = problem.where.partition(f"task {task.id!r}")[2]
                 yield DomainError(problem.what, where=f"{where}{inside}", fix=problem.fix) if inside else problem
         except Exception as error:

@@ -23,15 +23,13 @@ from simia_gym.views.render import render_arguments
 
 def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
     """Find declarations that name a table or argument that does not exist; yields the tool's name and the problem."""
-    schema = domain.state_schema
-    tables = {*domain.base.tables, *(schema.tables if schema is not None else ())}
     for name, spec in domain.specs.items():
         arguments = spec.parameters.get("properties", {})
-        for text in domain.slicer(name).problems(tables, arguments):
+        for text in domain.slicer(name).problems(domain.tables, arguments):
             yield name, text
         for pattern in spec.writes:
             table = pattern.split("/")[0]
-            if table not in ("*", *tables) and not table.startswith("_"):
+            if table not in ("*", *domain.tables) and not table.startswith("_"):
                 yield name, f"its write set names the table {table!r}, which does not exist"
         for argument in dict.fromkeys(render_arguments(spec.render)):
             if argument not in arguments:

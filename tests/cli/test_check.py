@@ -21,6 +21,13 @@ OTHER_SPLIT = json.dumps(EASY) + "\n"
 REWARD = "simia_gym.rewards.rubric:RubricReward"
 BORROWED = '"book_id": "B-02"}}]'
 FOREIGN = '"book_id": "B-05", "due"'
+OWN_DATA = "program: 'simia_gym.rewards.service:own_data', finds: get_member, owners: {loan_id: {table: lones}}"
+GONE = '{"op": "test", "path": "/lones/L-9", "value": null}'
+
+
+def own(check: str) -> str:
+    return f"- {{id: x, kind: forbidden, check: {{{check}}}}}\n"
+
 
 # The file, a text in it (`+`: the text is added at the end; `!`: the text replaces the file), the text instead.
 # Then the exit code, the place and a part of the problem.
@@ -56,6 +63,21 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("tasks/test.jsonl", "!", "", 1, "test.jsonl", "holds no task"),
     ("world.py", '"books/*/available", "desk/', '"desk/', 1, "", "outside its write set"),
     ("rubric.yaml", "tool: close_case", "tool: close", 1, "closed", "no tool 'close'"),
+    ("rubric.yaml", "goal_state", "goal_state, ignore: [/nix/*]", 1, "yaml:5: criterion 'goal'", "'/nix/*' names no"),
+    ("rubric.yaml", "+", own("program: unchanged, tables: bokks"), 1, ":19: criterion 'x'", "'bokks' names no table"),
+    ("rubric.yaml", "+", own("program: unchanged, tables: bokks"), 1, "rubric.yaml:19", "'books'? The domain's tables"),
+    ("rubric.yaml", "+", own("program: unchanged, tables: _episode"), 1, "rubric.yaml:19", "'_episode' names no table"),
+    ("rubric.yaml", "+", own("program: unchanged, ignore: /lo*s1/x"), 1, "rubric.yaml:19", "'/lo*s1/x' names no table"),
+    ("rubric.yaml", "+", own("program: state_is, path: /lones/1, value: 0"), 1, "rubric.yaml:19", "'/lones/1' names"),
+    ("rubric.yaml", "+", own(OWN_DATA), 1, "rubric.yaml:19: criterion 'x'", "'lones' names no table"),
+    (
+        "tasks/train.jsonl",
+        '"goal": [',
+        f'"goal": [{GONE}, ',
+        1,
+        "task train-lend: goal operation",
+        "'/lones/L-9' names",
+    ),
     ("rubric.yaml", "!", "- {id: c, kind: interaction, check: {program: no_writes}}\n", 1, "", "null succeeds"),
     ("policy.md", "!", "\n", 1, "policy.md", "is empty"),
     ("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9", 1, "test-full", "expert does not succeed"),
@@ -214,7 +236,7 @@ STATE = "state: state.json"
         (REWARD, "own.py:Own", "class Own:\n    pass\n", False),
         (REWARD, "own.py:Own", f"{MADE_BY} 1 / 0\n", False),
         (REWARD, "own.py:Own", f"{MADE_BY} None\n", False),
-        (REWARD, "own.py:Own", f"{CLASS}def problems(self, task, tools=None):\n        return 1 / 0\n", True),
+        (REWARD, "own.py:Own", f"{CLASS}def problems(self, *given):\n        return 1 / 0\n", True),
         (STATE, 'state: "own.py:make"', "def make():\n    raise SystemExit(0)\n", False),
         (STATE, 'state: "own.py:make"', "def make():\n    return 7\n", False),
     ],

@@ -108,7 +108,10 @@ def test_a_rubric_ignores_keys_by_pattern_and_the_check_of_gold_actions_agrees(f
     assert any("/files/~1tmp~1x" in what for what in found(folder))
     edit("rubric.yaml", "program: goal_state", 'program: goal_state, ignore: ["/files/~1tmp~1*"]')(folder)
     assert played(folder, *act).reward == 1.0
-    assert not any("/files/~1tmp~1x" in what for what in found(folder))
+    as_list = found(folder)
+    assert not any("/files/~1tmp~1x" in what for what in as_list)
+    edit("rubric.yaml", '["/files/~1tmp~1*"]', '"/files/~1tmp~1*"')(folder)  # one text is like a list of one
+    assert found(folder) == as_list
     edit("world.py", 'writes=("*",)', 'writes=("counters", "files/~1tmp~1y*")')(folder)
     assert "fault" in played(folder, act[0]).info  # the write lies outside the pattern
     edit("world.py", "files/~1tmp~1y*", "files/~1tmp~1*")(folder)

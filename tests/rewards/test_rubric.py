@@ -349,6 +349,16 @@ def test_problems_of_a_task() -> None:
     assert "t7" in str(bad_goal)
 
 
+def test_pointers_of_a_check_may_have_patterns_and_lead_into_private_tables() -> None:
+    check = {"program": "unchanged", "tables": ["orders"], "ignore": ["/ord*/#W1", "/*/x", "/_clock/main"]}
+    reward = RubricReward([*ITEMS, {"id": "quiet", "kind": "goal", "check": check}])
+    assert reward.problems(task(), TOOLS, ["orders", "users"]) == []
+    assert [problem.what for problem in reward.problems(task(), TOOLS, ["users"])] == [
+        "check: 'orders' names no table",
+        "check: '/ord*/#W1' names no table",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
