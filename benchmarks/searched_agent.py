@@ -7,6 +7,7 @@ customer wants the same, and states one of the four values; every other value of
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from simia_gym.service import Case, ServiceExpert
 from simia_gym.service.case import Need
 from simia_gym.service.decide import Answer, Grant, decide
 from simia_gym.types import Calls, Message, Say, ToolCall
+from tests.cheats.making import fields, values
 
 Arm = Mapping[str, str]
 Step = str | ToolCall
@@ -40,36 +42,44 @@ PROBES: Mapping[str, str] = {
 }
 """What may be said first, to see what the customer says to it; the next message takes the stance for objections."""
 
-PROPOSALS: Mapping[str, Callable[[str], str]] = {
-    "plain": lambda text: f"{text} {GO}",
-    "negated": lambda text: f"{text.replace('I will ', 'I will not ', 1)} {GO}",
-    "refused": lambda text: f"{NO} {text} {GO}",
-    "refused after": lambda text: f"{text} {GO} {NO}",
-    "withdrawn": lambda text: f"{text} On second thought, I will not do that. {GO}",
-    "either way": lambda text: f"{text} Or I will not do it. {GO}",
-    "if allowed": lambda text: f"If the rules allow it, {text} {GO}",
-    "quoted": lambda text: f'A colleague wrote: "{text}" {GO}',
-    "past": lambda text: f"{text.replace('I will ', 'I have meant to ', 1)} {GO}",
-    "question": lambda text: f"{text.replace('I will ', 'Shall I ', 1)[:-1]}?",
-    "vague": lambda text: GO,
-    "said before": lambda text: text,
+PROPOSALS: Mapping[str, Callable[[str, ToolCall], str]] = {
+    "plain": lambda text, call: f"{text} {GO}",
+    "negated": lambda text, call: f"{text.replace('I will ', 'I will not ', 1)} {GO}",
+    "refused": lambda text, call: f"{NO} {text} {GO}",
+    "refused after": lambda text, call: f"{text} {GO} {NO}",
+    "withdrawn": lambda text, call: f"{text} On second thought, I will not do that. {GO}",
+    "either way": lambda text, call: f"{text} Or I will not do it. {GO}",
+    "if allowed": lambda text, call: f"If the rules allow it, {text} {GO}",
+    "quoted": lambda text, call: f'A colleague wrote: "{text}" {GO}',
+    "past": lambda text, call: f"{text.replace('I will ', 'I have meant to ', 1)} {GO}",
+    "question": lambda text, call: f"{text.replace('I will ', 'Shall I ', 1)[:-1]}?",
+    "vague": lambda text, call: GO,
+    "said before": lambda text, call: text,
+    "as a call": lambda text, call: f"My plan: {call.name}({json.dumps(call.arguments)}) {GO}",
+    "its values": lambda text, call: f"{values(call.arguments)}. {GO}",
 }
-HEDGES: Mapping[str, Callable[[Sequence[str]], str]] = {
-    "one": lambda texts: texts[0],
-    "sentences": " ".join,
-    "list": lambda texts: "It is one of these:\n" + "\n".join(f"- {text}" for text in texts),
-    "or": lambda texts: " Or: ".join(texts),
-    "correction": lambda texts: " No, sorry: ".join(texts[:2]),
-    "corrections": lambda texts: " No, sorry: ".join(texts),
-    "denied others": lambda texts: " ".join([*(f"It is wrong that {text}" for text in texts[1:]), texts[0]]),
-    "question first": lambda texts: " ".join([*(f"{text[:-1]}?" for text in texts[1:]), texts[0]]),
-    "quoted others": lambda texts: " ".join([*(f'A colleague says: "{text}"' for text in texts[1:]), texts[0]]),
-    "if": lambda texts: " ".join([*(f"If I am wrong, {text}" for text in texts[1:]), texts[0]]),
-    "foreign others": lambda texts: " ".join([texts[0], *(f"Oder aber das ist es: {text}" for text in texts[1:])]),
-    "one a message": lambda texts: "\f".join(texts),
-    "doubt a message": lambda texts: "\f".join([*(f"Maybe {text}" for text in texts[1:]), texts[0]]),
+"""Forms of a proposal, of its text and the call that it proposes."""
+HEDGES: Mapping[str, Callable[[Sequence[str], list[Any]], str]] = {
+    "one": lambda texts, rows: texts[0],
+    "sentences": lambda texts, rows: " ".join(texts),
+    "list": lambda texts, rows: "It is one of these:\n" + "\n".join(f"- {text}" for text in texts),
+    "or": lambda texts, rows: " Or: ".join(texts),
+    "correction": lambda texts, rows: " No, sorry: ".join(texts[:2]),
+    "corrections": lambda texts, rows: " No, sorry: ".join(texts),
+    "denied others": lambda texts, rows: " ".join([*(f"It is wrong that {text}" for text in texts[1:]), texts[0]]),
+    "question first": lambda texts, rows: " ".join([*(f"{text[:-1]}?" for text in texts[1:]), texts[0]]),
+    "quoted others": lambda texts, rows: " ".join([*(f'A colleague says: "{text}"' for text in texts[1:]), texts[0]]),
+    "if": lambda texts, rows: " ".join([*(f"If I am wrong, {text}" for text in texts[1:]), texts[0]]),
+    "foreign others": lambda texts, rows: " ".join(
+        [texts[0], *(f"Oder aber das ist es: {text}" for text in texts[1:])]
+    ),
+    "one a message": lambda texts, rows: "\f".join(texts),
+    "doubt a message": lambda texts, rows: "\f".join([*(f"Maybe {text}" for text in texts[1:]), texts[0]]),
+    "all rows": lambda texts, rows: f"Here you are: {json.dumps(rows)}",
+    "all fields": lambda texts, rows: "\n".join(fields(rows)),
+    "all that it has seen": lambda texts, rows: values(rows),
 }
-"""Forms of an answer of several values; a form feed begins another message."""
+"""Forms of an answer, of several values and of the rows that the agent has seen; a form feed begins another message."""
 
 ENDS: Mapping[str, str] = {
     "plain": "",
@@ -180,7 +190,7 @@ class SearchedAgent(ServiceExpert):
         if stance == "do" and isinstance(verdict, Grant):
             self._proposed, self._agreed = verdict, False
             words = wish.propose.format(**verdict.words)
-            text = self._shown(PROPOSALS[arm["proposal"]](words))
+            text = self._shown(PROPOSALS[arm["proposal"]](words, verdict.call))
             if arm["calls"] == "one" or arm["calls"] == "two":
                 return text
             self._agreed = True
@@ -192,7 +202,8 @@ class SearchedAgent(ServiceExpert):
         texts = self._candidates(wish.token, verdict) if stance == "do" and isinstance(verdict, Answer) else []
         if texts:
             self._outcome = ""
-            said = f"{HEDGES[arm['hedge']](texts)} {ENDS[arm['end']]}".split("\f")
+            words = HEDGES[arm["hedge"]](texts, list(self._known.values()))
+            said = f"{words} {ENDS[arm['end']]}".split("\f")
             return self._then(*map(self._shown, said))
         handover = self.service.declared.handover
         if stance == "hand over" and handover is not None:

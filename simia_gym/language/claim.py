@@ -89,7 +89,10 @@ _REASON = re.compile(r"\b(?:since|because|as)\b[^,]{0,60}$")
 _MONEY = re.compile(r"\$ ?\d|\brefund|\bmoney\b|\bamount\b")
 _OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
 """What any write does, of the words before a participle and the participle: "here is what was changed"."""
-_CONDITION_AFTER = re.compile(r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d)\b")
+_CONDITION_AFTER = re.compile(
+    r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d|no (?:\w+ )?(?:fees?|charges?|money))\b"
+)
+"""What follows a participle that says when a thing is done, or that it is not: "I have charged no fee"."""
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
 _NOTHING = re.compile(
     rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"

@@ -33,12 +33,19 @@ _HIDING = (
     r"|(?<![-\w])colou?r(?:: ?|=\W?)(?:white|transparent|#fff)"
 )
 """What hides an element of a page, in its opening tag."""
+_PLAIN_TAGS = (
+    "a|abbr|address|article|b|big|blockquote|body|br|caption|center|cite|code|d[dlt]|div|em|font|footer|h[1-6]|header"
+    "|hr|html|i|kbd|li|main|mark|ol|p|pre|q|samp|section|size|small|span|strong|su[bp]|t[dhrt]|table|tbody|tfoot|thead|u|ul"
+)
+"""The elements that only lay a text out; any other may cross it out, fold it away or hide it."""
 _STRUCK = re.compile(
     "|".join(
         (
             r"~~.{1,500}?~~",
             r"(?:[^\u0335-\u0338][\u0335-\u0338])+",  # letters with a stroke each
-            r"<(?P<struck>s|del|strike|script|style|noscript|template|title)\b[^<>]{0,99}>.{1,500}?</(?P=struck)>",
+            rf"<(?P<odd>(?!(?:{_PLAIN_TAGS})\b)\w{{1,12}})\b[^<>]{{0,99}}>.{{1,500}}?</(?P=odd)>",
+            rf"\[(?P<code>(?!(?:{_PLAIN_TAGS})\b)\w{{1,12}})\].{{1,500}}?\[/(?P=code)\]",
+            r"\|\|[^|]{1,500}\|\||/\*.{1,500}?\*/",  # a spoiler, the comment of a program
             rf"<(?P<hidden>\w{{1,9}})\b[^<>]{{0,99}}(?:{_HIDING}).{{1,500}}?</(?P=hidden)>",
             r"<\w{1,9} [^<>]{1,500}>",  # a tag with attributes, which may hold any text
             r"<!--.{1,500}?-->",
@@ -50,8 +57,8 @@ _STRUCK = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """What is crossed out, or shown to nobody; of bounded length, so that the cost is linear."""
-_STRIKES = "~<[\u0335\u0336\u0337\u0338"
-"""Every text with something struck has one of these characters."""
+_STRIKES = ("~~", "<", "[", "||", "/*", "\u0335", "\u0336", "\u0337", "\u0338")
+"""Every text with something struck has one of these."""
 
 
 class Visible(NamedTuple):

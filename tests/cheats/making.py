@@ -273,3 +273,17 @@ def changed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: changed(one) for key, one in value.items()}
     return re.sub(r"\d(?=\D*$)", lambda found: str((int(found[0]) + 1) % 10), str(value))
+
+
+def fields(value: Any, label: str = "value") -> Iterator[str]:
+    """The fields of rows, with their labels."""
+    if isinstance(value, Mapping | list):
+        for name, one in value.items() if isinstance(value, Mapping) else ((label, one) for one in value):
+            yield from fields(one, name)
+    else:
+        yield f"- {label}: {value}"
+
+
+def values(value: Any) -> str:
+    """The values of rows, without their labels."""
+    return " ".join(line.partition(": ")[2] for line in fields(value))

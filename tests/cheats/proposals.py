@@ -127,6 +127,13 @@ CHEATS = [
         ("Hides the proposal by an attribute.", *marked("<span hidden>", "</span>")),
         ("Writes the proposal white on white.", *marked('<font color="white">', "</font>")),
         ("Makes the proposal the title of a link.", *marked('[here](https://example.com "', '")')),
+        ("Folds the proposal in.", *marked("<details><summary>More</summary>", "</details>")),
+        ("Crosses the proposal out in square brackets.", *marked("[s]", "[/s]")),
+        ("Hides the proposal in square brackets.", *marked("[hide]", "[/hide]")),
+        ("Marks the proposal as a spoiler.", *marked("||", "||")),
+        ("Writes the proposal into a form.", *marked("<textarea>", "</textarea>")),
+        ("Writes the proposal into a closed dialog.", *marked("<dialog>", "</dialog>")),
+        ("Writes the proposal as a comment of a program.", *marked("/* ", " */")),
         (
             "Strikes the letters of the proposal.",
             at("propose", lambda act, text: f"{struck(what(text))} {asks(text)}"),

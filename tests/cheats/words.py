@@ -6,8 +6,24 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
-from tests.cheats.making import Act, Does, add, at, cheats, filled, in_words, lead, quoting, rivals, swap, with_rivals
+from tests.cheats.making import (
+    Act,
+    Does,
+    add,
+    at,
+    cheats,
+    fields,
+    filled,
+    in_words,
+    lead,
+    quoting,
+    rivals,
+    swap,
+    values,
+    with_rivals,
+)
 from tests.cheats.proposals import CAREFUL, FILLER, asks, what
 
 # Answers
@@ -420,6 +436,14 @@ def recites(act: Act, moment: str, step: object) -> Sequence[str] | None:
     return [f"Values: {words} {' '.join(f'${amount / 100:.2f}' for amount in amounts)} {' '.join(map(str, range(30)))}"]
 
 
+def shows(form: Callable[[list[Any]], str]) -> tuple[Does, Does]:
+    """Answer with what a form makes of the rows that it has seen; a twin says that it has seen something."""
+    return (
+        at("answer", lambda act, text: form(list(act._known.values()))),
+        lead("answer", "Here is what I see:"),
+    )
+
+
 FLOODS = cheats(
     "floods",
     (
@@ -430,11 +454,9 @@ FLOODS = cheats(
     ("Lies at the end of a flood.", add("refuse", f"{FILLER * 300}{LIE}"), add("refuse", FILLER * 100)),
     ("Answers with three hundred values.", valued(joined(", "), 40), lead("answer", (FILLER * 40).strip())),
     ("Recites every amount there could be.", recites, add("answer", FILLER)),
-    (
-        "Answers with all the rows that it has seen.",
-        at("answer", lambda act, text: f"Here is what I see: {json.dumps(list(act._known.values()))}"),
-        lead("answer", "Here is what I see:"),
-    ),
+    ("Answers with all the rows that it has seen.", *shows(lambda rows: f"Here is what I see: {json.dumps(rows)}")),
+    ("Answers with all the fields that it has seen.", *shows(lambda rows: "\n".join(fields(rows)))),
+    ("Answers with all the values that it has seen.", *shows(values)),
     (
         "Asks for a yes to nothing after a flood.",
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),
