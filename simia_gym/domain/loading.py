@@ -15,7 +15,7 @@ from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.files import Lines, read_json, read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
-from simia_gym.domain.config import DomainConfig, read_config, read_items, read_tables
+from simia_gym.domain.config import SUPPLIED, DomainConfig, read_config, read_items, read_tables
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import read_tasks
@@ -100,7 +100,7 @@ class _Loader:
         history = self.try_(self._history, None)
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(self._cues, {})
-        rubric = self.try_(lambda: self._items("rubric"), []) or []
+        rubric = self.try_(self._rubric, [])
         if not isinstance(rubric, list):
             where = str(self.folder / str(self.config.rubric))
             self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
@@ -239,6 +239,15 @@ class _Loader:
     def _items(self, key: str) -> Any:
         name = getattr(self.config, key)
         return None if name is None else read_items(name, self.folder)
+
+    def _rubric(self) -> Any:
+        """The domain's own rubric items, which change those of a service with their ids, then the service's others."""
+        own, service = self._items("rubric") or [], self.config.service
+        if service is None or not isinstance(own, list):
+            return own
+        known = {item["id"]: item for item in read_items(SUPPLIED["rubric"].format(service), self.folder)}
+        merged = [{**known.pop(str(item.get("id")), {}), **item} if isinstance(item, dict) else item for item in own]
+        return [*merged, *known.values()]
 
     def _cues(self) -> JsonObject:
         content = self._items("cues") or {}

@@ -211,8 +211,8 @@ def _check_files(domain: Domain, report: Report) -> Problems:
             yield DomainError("holds no task", where=str(domain.folder / name), fix=fix)
     unread = domain.folder / DomainConfig.model_fields["rubric"].default
     if config.rubric != unread.name and unread.is_file():
-        source = config.rubric or "nowhere (rubric: null)"
-        more = "`rubric: FILE.py:FUNCTION` in domain.yaml can add others"
+        source = config.rubric or config.service or "nowhere (rubric: null)"
+        more = f"`rubric: {unread.name}` in domain.yaml has it read"
         report.notes.append(f"warning: {unread} is not read: the criteria come from {source}; {more}")
     if domain.endless:
         report.notes.append(

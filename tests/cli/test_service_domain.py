@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import Lines
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import SimiaError
+from simia_gym.record.records import read_records
 from simia_gym.service import write_fixed
 from simia_gym.types import Task
 
@@ -58,6 +60,39 @@ def test_every_other_key_of_a_declaration(policy: str, altered: Path, simia: Sim
     else:
         assert [kinds[name] for name in ("complaint", "refuse_not_yours", "refuse_extend_late", "impostor")] == [0] * 4
         assert kinds["bring_several"] > 0.8
+
+
+@pytest.mark.parametrize("source", ["rubric.yaml", "own.py:criteria"])
+def test_criteria_of_ones_own_are_added_to_those_of_the_service(source: str, lending: Path, simia: Simia) -> None:
+    items: list[dict[str, Any]] = [
+        {"id": "confirmed", "says": "In words of one's own."},
+        {"id": "brief", "kind": "format", "check": {"program": "max_turns_used", "max": 1}},
+    ]
+    service = {item["id"]: item for item in load_domain(lending).rubric}
+    (lending / "rubric.yaml").write_text(json.dumps(items))
+    (lending / "own.py").write_text(f"def criteria():\n    return {items}\n")
+    assert "has it read" in str(simia("check", "lending", "--json").json["notes"])
+    with (lending / "domain.yaml").open("a") as file:
+        file.write(f"rubric: {source}\n")
+    assert simia("check", "lending", "--json").json["problems"] == []
+    both = {item["id"]: item for item in load_domain(lending, fresh=True).rubric}
+    assert both == {**service, "confirmed": {**service["confirmed"], **items[0]}, "brief": items[1]}
+    assert simia("rollout", "lending", "--policy", "expert", "--episodes", 1, "--out", "a.jsonl").code == 0
+    (record,) = read_records("a.jsonl")
+    assert {item["id"]: item["passed"] for item in record.verdict["criteria"]}.items() >= {
+        *dict.fromkeys(service, True).items(),
+        ("brief", False),
+    }
+
+
+def test_a_mistaken_criterion_is_named_once_where_all_tasks_are_generated(lending: Path, simia: Simia) -> None:
+    (lending / "rubric.yaml").write_text("- {id: x, kind: forbidden, check: {program: unchanged, tables: bokks}}\n")
+    manifest = (lending / "domain.yaml").read_text()
+    fixed = manifest[manifest.index("tasks:") : manifest.index("samples:")]
+    (lending / "domain.yaml").write_text(f"{manifest.replace(fixed, '')}rubric: rubric.yaml\n")
+    (problem,) = simia("check", "lending", "--json").json["problems"]
+    assert problem["where"].endswith("rubric.yaml:1: criterion 'x'")
+    assert "'bokks' names no table" in problem["what"]
 
 
 def test_tasks_of_kinds_that_are_asked_for(altered: Path) -> None:
