@@ -135,14 +135,16 @@ class Draft:
                     where=f"Draft.put({table!r}, {key!r}, ...)",
                     fix="Tables and keys are strings, rows are objects.",
                 )
-        frozen = freeze(row)
+        self._put(table, key, freeze(row))
+
+    def _put(self, table: str, key: str, row: FrozenDict) -> None:
         changes = self._changes.setdefault(table, {})
         before, behind = changes.get(key) or (self._state.get(table, key), False)
         if before is None:
             # A row that is added, also after its removal, goes after all other rows.
             changes.pop(key, None)
             behind = True
-        changes[key] = (frozen, behind)
+        changes[key] = (row, behind)
 
     def remove(self, table: str, key: str) -> None:
         """Remove a row.

@@ -29,7 +29,7 @@ def parse_op(op: Mapping[str, Any]) -> ParsedOp:
     Raises:
         PatchError: The operation's name is unknown, or its pointer or value is missing or invalid.
     """
-    if type(op) is not dict and not isinstance(op, Mapping):  # the exact type is the faster check
+    if not isinstance(op, (dict, Mapping)):
         raise PatchError(f"an operation is an object, not a {type(op).__name__}")
     name, path = op.get("op"), op.get("path")
     if not isinstance(path, str):
@@ -43,9 +43,7 @@ def parse_op(op: Mapping[str, Any]) -> ParsedOp:
     if "value" not in op:
         raise PatchError(f"{name!r} needs a 'value'", path=path)
     try:
-        value = op["value"]
-        if type(value) is not str:
-            value = freeze(value)
+        value = freeze(op["value"])
     except InputError as error:
         raise PatchError(f"bad value: {error}", path=path) from None
     return ParsedOp(name, path, pointer_parts(path), value)

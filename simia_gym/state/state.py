@@ -247,7 +247,7 @@ class Patching(Draft):
         new = write(row, inner, op.name, op.value)
         if not isinstance(new, FrozenDict):
             raise PatchError(f"a row is an object, not a {type(new).__name__}")
-        self.put(table, key, new)
+        self._put(table, key, new)
 
     def done(self) -> State:
         """The state with all written rows; the original one if nothing was written."""
