@@ -191,14 +191,14 @@ def _changes(
     parts: Parts, old: Any, new: Any, covered: Set[Parts], skip: Sequence[Parts], tolerance: float
 ) -> Iterator[tuple[Parts, Any, Any]]:
     """The leaf values that changed and that the goal does not cover."""
-    if parts in covered or (skip and any(covers(each, parts) for each in skip)) or strict_equal(old, new, tolerance):
+    if parts in covered or (skip and any(covers(each, parts) for each in skip)):
         return
     kind = dict if isinstance(new, dict) else list
     if new and isinstance(new, kind) and (old is MISSING or isinstance(old, kind)):
         for key, was, now in _members(kind() if old is MISSING else old, new):
             if was is not now:
                 yield from _changes((*parts, key), was, now, covered, skip, tolerance)
-    else:
+    elif not strict_equal(old, new, tolerance):
         yield parts, old, new
 
 
