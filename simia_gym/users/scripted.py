@@ -358,9 +358,9 @@ class _Turn:
         reading = self.heard.reading.standing
         if not _names(item, reading):
             return False
-        if self._others(item, reading) and reading.leaves_open(lambda text: self._sides(item, text)):
-            return False
-        return not (
+        if not self._others(item, reading):
+            return True
+        return not reading.leaves_open(lambda text: self._sides(item, text)) and not (
             self._strange(item, reading)
             and reading.replaces(lambda text: (_names(item, text), bool(self._strange(item, text))))
         )
