@@ -62,19 +62,19 @@ def unshown(
         amount for turn in finished.user_turns if turn.event <= yes.event for amount in read(turn.text).amounts
     )
     shown = _Shown(known, words)
-    together: dict[frozenset[str], Mapping[str, Any]] = {}
+    rows: list[tuple[str, Mapping[str, Any]]] = []
     for call in reversed([one for one in finished.calls if one.event <= writes[-1].event]):
         answer = _decoded(finished.events[call.event]["observation"])
         found = list(_rows(answer, "", named, objects))
-        for key, row in found:
-            together.setdefault(given.intersection((key, *_strings(row))), row)
+        rows += found
         shown.add([row for _, row in found])
         if isinstance(answer, str):
             shown.sums.update(read(answer).amounts)
         amounts = [amount for amount in amounts if amount not in shown]
         if not amounts:
             return None
-    shown.add_columns(_listed([row for names, row in together.items() if names]))
+    latest = {given.intersection((key, *_strings(row))): row for key, row in reversed(rows)}
+    shown.add_columns(_listed([row for names, row in latest.items() if names]))
     shown.add([dict(one.arguments) for one in writes])
     changes = [change for one in done for change in one.get("ops") or ()]
     shown.add([{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes])

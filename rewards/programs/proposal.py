@@ -194,7 +194,7 @@ def _answer(text: str, spoken: Spoken) -> Sequence[_Shown]:
 
 
 def _stand(phrases: Iterable[str], texts: Sequence[Reading]) -> bool:
-    return any(wanted(phrase).stands_in(text) for phrase in phrases for text in texts)
+    return any(want.stands_in(text) for want in map(wanted, phrases) for text in texts)
 
 
 def _read(value: Any, key: str, place: str, spoken: Spoken) -> Iterator[_Shown]:
