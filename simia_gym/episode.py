@@ -451,21 +451,20 @@ class Episode:
         return ""
 
     def _record(self, transition: Transition, call: JsonObject | None, say: str | None) -> None:
-        fields: JsonObject = {
-            "turn": self.turn,
-            "speaker": transition.speaker,
-            "call": call,
-            "say": say,
-            "observation": transition.observation,
-            "outcome": transition.outcome,
-            "error_code": transition.error_code,
-            "ops": transition.ops,
-            "end": transition.end,
-            "meta": transition.meta or _EMPTY,
-        }
-        if transition.reveals:
-            fields["reveals"] = transition.reveals
-        self.ledger.append("transition", **fields)
+        self.ledger.append(
+            "transition",
+            turn=self.turn,
+            speaker=transition.speaker,
+            call=call,
+            say=say,
+            observation=transition.observation,
+            outcome=transition.outcome,
+            error_code=transition.error_code,
+            ops=transition.ops,
+            end=transition.end,
+            meta=transition.meta or _EMPTY,
+            **({"reveals": transition.reveals} if transition.reveals else {}),
+        )
 
     async def _finish(self, ended: str, truncated: bool, new: Sequence[Message], info: JsonObject) -> Step:
         """Compute the verdict and build the last step."""

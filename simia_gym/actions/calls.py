@@ -71,8 +71,7 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
     if len(text) > MAX_CHARACTERS:
         error = ActionError("too_long", f"Error: an action has at most {MAX_CHARACTERS} characters.")
         return text[: MAX_CHARACTERS + 1], error
-    shallow = text.count("{") + text.count("[") <= MAX_DEPTH
-    if calls is not None and shallow:
+    if calls is not None and text.count("{") + text.count("[") <= MAX_DEPTH:
         return text, calls
     try:
         return text, grammar.parse(text)
