@@ -118,10 +118,6 @@ class Variant(StrictModel):
     kind: str | None = Field(None, description="The kind of its tasks, which may be shared.")
 
 
-UNCHANGED = Variant.model_validate({})
-"""A variant that changes nothing."""
-
-
 class BreachDeclaration(Variant):
     """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
@@ -129,6 +125,16 @@ class BreachDeclaration(Variant):
     criteria: str | None = _function(
         "case, drawn", "further rubric items; one with the id of an item that is there changes its keys"
     )
+
+
+class EdgeDeclaration(Variant):
+    """A variant that is only just allowed."""
+
+    tasks: bool = Field(True, description="Whether tasks are drawn with it; if not, it only proves where rules begin.")
+
+
+UNCHANGED = EdgeDeclaration.model_validate({})
+"""An edge that changes nothing."""
 
 
 class WishDeclaration(StrictModel):
@@ -166,7 +172,9 @@ class WishDeclaration(StrictModel):
     breaches: Mapping[str, BreachDeclaration] = Field(
         default_factory=dict, description="Variants that are forbidden; every rule needs one."
     )
-    edges: Mapping[str, Variant] = Field(default_factory=dict, description="Variants that are only just allowed.")
+    edges: Mapping[str, EdgeDeclaration] = Field(
+        default_factory=dict, description="Variants that are only just allowed."
+    )
 
     def variant(self, name: str) -> Variant:
         """The breach or edge of this name; ``""`` changes nothing."""
@@ -279,7 +287,9 @@ class ServiceDeclaration(StrictModel):
         """What may be granted: every wish as it is drawn, and its edges that have a kind of their own."""
         wishes = ((name, wish) for name, wish in self.wishes.items() if wish.granted)
         return [
-            (name, edge) for name, wish in wishes for edge in ("", *wish.edges) if not edge or wish.edges[edge].kind
+            (name, edge)
+            for name, wish in wishes
+            for edge in ("", *(key for key, one in wish.edges.items() if one.kind and one.tasks))
         ]
 
     @property

@@ -161,7 +161,7 @@ class Generator:
         """
         wish = self.service.declared.wishes[plan.first]
         named = plan.variant if plan.variant in wish.edges else ""
-        edge = named or chance.choice(("", *wish.edges))
+        edge = named or chance.choice(("", *(name for name, one in wish.edges.items() if one.tasks)))
         breach = plan.variant if plan.variant in wish.breaches else ""
         like = breach or (chance.choice(tuple(wish.breaches)) if wish.breaches else "")
         slots = {**wish.variant(edge).slots, **wish.variant(like).slots, **wish.variant(named).slots}
@@ -205,8 +205,8 @@ class Generator:
         return self._cast(_Plan(number, 9_000_000, 0, wish, variant, False, ANY_KIND), [variant], slots, ())
 
     def problems(self) -> Iterator[InputError]:
-        """Draw some tasks of every kind, and find lines of customers that the expert does not understand."""
-        found: list[InputError] = []
+        """Draw some tasks of every kind and every edge, and find lines that the expert does not understand."""
+        found = [*self._objected()]
         for kind in self.kinds:
             try:
                 for index in range(_TRIED):
@@ -214,6 +214,14 @@ class Generator:
             except InputError as error:
                 found.append(error)
         yield from found or unread(self.service, self.sample)
+
+    def _objected(self) -> Iterator[InputError]:
+        """The edges without tasks to which a rule objects."""
+        for name, wish in self.service.declared.wishes.items():
+            for edge in (edge for edge, one in wish.edges.items() if not one.tasks):
+                if rule := self._objector(self.sample(name, 0, edge)):
+                    fix = "Correct the rule, the edge, or the drawing."
+                    yield InputError(f"no rule should object, but {rule} did", where=self._where(name, edge), fix=fix)
 
     def notes(self) -> Iterator[str]:
         """Find the comparisons of rules of which no breach and no edge is the boundary; `simia check` shows them."""

@@ -247,3 +247,19 @@ def test_check_proves_what_customers_say_and_where_rules_begin(
         (note,) = (note for note in value["notes"] if "may be" in note)
         assert what in note
         assert "rules.py:" in note
+
+
+def test_an_edge_without_tasks_only_proves_where_a_rule_begins(lending: Path, simia: Simia) -> None:
+    declared = lending / "service.yaml"
+    text, edge = declared.read_text(), "      nearly_fined: {set: {who: {fine: 9}}}\n"
+    assert edge in text
+    declared.write_text(text.replace(edge, ""))
+    without = [generator(lending)("train", index) for index in range(60)]
+    declared.write_text(text.replace(edge, edge.replace("}}}", "}}, tasks: false}")))
+    assert [generator(lending)("train", index) for index in range(60)] == without
+    assert not [note for note in simia("check", "lending", "--json").json["notes"] if "may be" in note]
+    declared.write_text(text.replace(edge, edge.replace("9}}}", "10}}, tasks: false}")))
+    load_domain(lending, fresh=True)
+    (problem,) = simia("check", "lending", "--json").json["problems"]
+    assert problem["where"].endswith("wishes.lend.edges.nearly_fined")
+    assert problem["what"] == "no rule should object, but small_fine did"

@@ -24,6 +24,7 @@ def content(task: Task) -> Mapping[str, object]:
 def test_check_finds_nothing(world: World) -> None:
     report = check_folder(world.folder)
     assert [str(problem) for problem in report.problems] == []
+    assert [note for note in report.notes if note.startswith("warning")] == []
     assert report.played
 
 

@@ -137,6 +137,11 @@ def has_more_bags(cast: Cast, drawn: Drawn, who: Member) -> None:
     _has_bags(drawn, who, drawn.slots["bags"] + cast.rng.choice((1, 2)))
 
 
+def no_more_bags(cast: Cast, drawn: Drawn, who: Member) -> None:
+    """The customer wants the bags that the reservation has."""
+    drawn.slots["bags"] = drawn.rows["trip"]["total_baggages"]
+
+
 def _one_over(cast: Cast, drawn: Drawn, who: Member, over: int, amount: int | None = None) -> None:
     """The customer wants as many bags as are free, or one more, which maybe a gift card of so much pays."""
     row = drawn.rows["trip"]
