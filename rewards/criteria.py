@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -28,21 +28,29 @@ from simia_gym.common.files import Lines, dotted, read_yaml
 from simia_gym.common.validation import Where, validated
 from simia_gym.errors import DomainError, InputError
 from simia_gym.rewards.programs.builtin import PROGRAMS
-from simia_gym.rewards.programs.program import Args, Program, find_program
+from simia_gym.rewards.programs.program import NAMES_TABLES, NAMES_TOOLS, Args, Program, find_program, named
 from simia_gym.types import CriterionKind, JsonObject
 
 _MOST_MERGED = 4096
 _VALIDATION: Final = "validation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProgramCheck:
-    """A check by code: the program, its validated arguments, and the tools and tables that they name."""
+    """A check by code: the program and its validated arguments."""
 
     program: Program
     args: Args | Mapping[str, Any]
-    tools: tuple[str, ...]
-    tables: tuple[str, ...]
+
+    @cached_property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that the arguments name."""
+        return tuple(named(self.args, NAMES_TOOLS))
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the arguments name, and the pointers, which begin with a table."""
+        return tuple(named(self.args, NAMES_TABLES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +69,7 @@ def _read_check(value: Any, info: ValidationInfo) -> ProgramCheck | ModelCheck:
     if "program" in value:
         program = find_program(PROGRAMS, value["program"], folder=folder, where=where(("check", "program")))
         given = {str(key): item for key, item in value.items() if key != "program"}
-        args = program.read_args(given, where)
-        named = (args.tools_named(), args.tables_named()) if isinstance(args, Args) else ((), ())
-        return ProgramCheck(program, args, *named)
+        return ProgramCheck(program, program.read_args(given, where))
     options = {key: item for key, item in value.items() if key != "llm"}
     question = value["llm"]
     if isinstance(question, Mapping):

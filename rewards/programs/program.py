@@ -33,16 +33,8 @@ class Args(StrictModel):
     name is found before any episode.
     """
 
-    def tools_named(self) -> tuple[str, ...]:
-        """The tools that the arguments name."""
-        return tuple(_named(self, _NAMES_TOOLS))
 
-    def tables_named(self) -> tuple[str, ...]:
-        """The tables that the arguments name, and the pointers, which begin with a table."""
-        return tuple(_named(self, _NAMES_TABLES))
-
-
-def _named(value: Any, mark: str) -> Iterator[str]:
+def named(value: Any, mark: str) -> Iterator[str]:
     """The texts of the arguments with a mark, also inside others, such as patterns of calls."""
     if isinstance(value, Args):
         for name, field in type(value).model_fields.items():
@@ -50,10 +42,10 @@ def _named(value: Any, mark: str) -> Iterator[str]:
             if mark in field.metadata:
                 yield from [inside] if isinstance(inside, str) else inside
             else:
-                yield from _named(inside, mark)
+                yield from named(inside, mark)
     elif isinstance(value, tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _named(item, mark)
+            yield from named(item, mark)
 
 
 ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Any]
@@ -185,14 +177,14 @@ Texts = Annotated[
 ]
 """One text or a list of texts; numbers are taken as written."""
 
-_NAMES_TOOLS = "names tools"
-ToolNames = Annotated[Texts, _NAMES_TOOLS]
+NAMES_TOOLS = "names tools"
+ToolNames = Annotated[Texts, NAMES_TOOLS]
 """The names of tools, one text or a list."""
-ByTool = Annotated[dict[str, tuple[Texts, ...]], _NAMES_TOOLS]
+ByTool = Annotated[dict[str, tuple[Texts, ...]], NAMES_TOOLS]
 """The name of a tool to lists of texts."""
 
-_NAMES_TABLES = "names tables"
-TableName = Annotated[str, _NAMES_TABLES]
+NAMES_TABLES = "names tables"
+TableName = Annotated[str, NAMES_TABLES]
 """The name of a table, or a pointer into one."""
-TableNames = Annotated[Texts, _NAMES_TABLES]
+TableNames = Annotated[Texts, NAMES_TABLES]
 """One such text or a list."""
