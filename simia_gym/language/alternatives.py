@@ -14,13 +14,11 @@ from itertools import pairwise
 from simia_gym.language.clause import NEAR, denies
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
+from simia_gym.language.vocabulary import VERBS
 
 _OR = re.compile(r"\bor\b")
 _CLAUSE = re.compile(r";|\b(?:but|or|then)\b")
-_VERB = (
-    r"(?:cancel|change|exchange|swap|replace|modify|update|switch|return|refund|book|add|remove|move|upgrade|downgrade"
-    r"|request)\b"
-)
+_VERB = rf"(?:{VERBS}|move|request)\b"
 _LED = re.compile(
     rf"(?<![\w-])(?<!\bme )(?<!\bus )"
     rf"(?:(to(?! {_VERB})|into|onto|for|with|via|by|on|(?<!ending )in|using|use|uses|take|be)(?![\w-])"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simia_gym.language.clause import NEAR, denies
+from simia_gym.language.clause import NEAR, OTHERS, denies
 from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.text import Sentence
 
@@ -16,20 +16,17 @@ _DENIED_BEFORE = re.compile(
     r"|until|unless|not|never|neither|nor|cannot|without|instead of|rather than|than|over|under|above|below|\w+n't)"
     r"(?:[^\w.]+[\w']+){0,4}[^\w.]*$"
 )
+_HEDGE = r"maybe|perhaps|possibly|probably|presumably|roughly|approximately|i (?:think|guess|believe|suppose|assume)"
 _UNSURE_BEFORE = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|presumably|might be|may be|could be|guess\w*|unsure"
-    r"|not (?:quite |entirely )?(?:sure|certain)|either|one of|roughly|approximately"
-    r"|i (?:think|believe|suppose|assume)|could (?:also|equally|as well|just as well) be)\b"
+    rf"\b(?:{_HEDGE}|might be|may be|could (?:also |equally |(?:just )?as well )?be|guess\w*|unsure"
+    r"|not (?:quite |entirely )?(?:sure|certain)|either|one of)\b"
     r"|\b(?:about|around|nearly|almost|at least|at most|up to|close to|as (?:many|much) as) $|[~≈±] ?$"
 )
 _UNLESS = re.compile(r"\b(?:unless|if not)(?: (?:it|that|this|the \w+)(?:'s| is| was| were))? $")
 _DENIED_AFTER = re.compile(r" (?:was|is|were|are|has|have|had|does|do|did)(?:n't| not| never)\b")
-_UNSURE_AFTER = re.compile(
-    r"[\s,]*\bor (?:maybe|perhaps|possibly|something|some other|another|so\b|more|less|thereabouts)|-?ish\b"
-)
+_UNSURE_AFTER = re.compile(rf"[\s,]*\bor (?:{_HEDGE}|something|some other|another|so\b|more|less|thereabouts)|-?ish\b")
 _UNSURE_AT_END = re.compile(
-    r"\b(?:give or take|plus or minus)\b|\b(?:more or less|or so|or thereabouts|i (?:think|guess|believe|suppose)"
-    r"|if i (?:remember|recall)(?: \w+){0,2}|roughly|approximately|probably|maybe|perhaps)\W*$"
+    rf"\bgive or take\b|\b(?:{_HEDGE}|more or less|or so|or thereabouts|if i (?:remember|recall)(?: \w+)?)\W*$"
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
@@ -43,11 +40,6 @@ _DISOWNED = re.compile(
     r"|(?:\bnot|n't|\bnever) (?:rely|trust|count|depend)\b"
 )
 """What makes all values of a message doubtful, unless these words are denied."""
-_OTHERS = re.compile(
-    r"\b(?:another|different|other) (?:customer|person|people|account|user|guest|member|client|passenger)"
-    r"|\b(?:some|any)(?:one|body) else\b"
-)
-"""Others than the customer, of whom a value says nothing that was asked."""
 _BARE = frozenset((
     "actually", "again", "also", "and", "are", "as", "be", "been", "but", "can", "correction", "could", "either",
     "else", "equally", "even", "i", "if", "is", "it", "just", "make", "may", "maybe", "mean", "might", "more", "no",
@@ -95,7 +87,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
     unsure = dict.fromkeys(found, _shows_rows(sentences) or any(_disowns(one) for one in sentences))
     for sentence in sentences:
         text, start = sentence.plain, 0
-        if sentence.question or _OTHERS.search(sentence.head[-NEAR:]):
+        if sentence.question or OTHERS.search(sentence.head[-NEAR:]):
             continue
         for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
             clause = text[start:end]
@@ -105,7 +97,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
             place = "named" if named else "other" if not bare else "bare" if places else "number"
             for first, last in places or ([match.span() for match in _NUMBER.finditer(clause)] if bare else ()):
                 before, at = text[max(0, start + first - NEAR) : start + first], start + last
-                if _OTHERS.search(before):
+                if OTHERS.search(before):
                     continue
                 rival = _UNLESS.search(before) is not None
                 later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, max(at, len(text) - _AT_END))

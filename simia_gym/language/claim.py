@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simia_gym.language.clause import ADVERBS, NEAR, clause_before, denies, uncertain
+from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 from simia_gym.language.vocabulary import DEEDS, GOODS
 
@@ -58,15 +59,8 @@ _MATTER_DONE = (
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
 _I = rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?"
-_GENERAL = re.compile(rf"{_I}(?:{_MATTER_HANDLED}|(?:{_OWN_DEED})\b)|{_ALL_DONE}|{_OTHERS_GOT}|{_MATTER_DONE}")
-"""The pattern of claims that name no deed."""
-_HINTS = (
-    *_STEP.split("|"), "added", "ahead", "applied", "arranged", "behind you", "care", "complete", "consider",
-    "credited", "did", "done", "effect", "exception", "executed", "given", "got", "granted", "handled", "history",
-    "in your account", "initiated", "issued", "made", "off your", "overr", "past", "performed", "placed", "progress",
-    "received", "requested", "sent", "set", "sorted", "success", "through", "waive", "way", "yours",
-)  # fmt: skip
-"""A sentence with none of these holds no claim but of the deeds that it names."""
+_GENERAL = Cue((rf"{_I}(?:{_MATTER_HANDLED}|(?:{_OWN_DEED})\b)", _ALL_DONE, _OTHERS_GOT, _MATTER_DONE))
+"""Claims that name no deed."""
 _DENIED = uncertain(
     "no|nothing|none|neither|nor|cannot|unable|once|when|whenever|until|after|before|only|should|must|how|instead of"
     "|rather than|be sure|subject to"
@@ -98,7 +92,7 @@ _NOTHING = re.compile(
     rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"
     rf"|\b(?:i|we)(?:'ve| have| did)(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:it|that|this)\b"
     r"|\bit(?: has| did)(?: not|n't) (?:\w+ly )?(?:go(?:ne)? through|work(?:ed)?)\b|\bit (?:has )?failed\b"
-    rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:at all )?(?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
+    rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
 )
 _NOTHING_ELSE = re.compile(
     r"\b(?:else|further|more|other|yet|besides|beyond|apart|except|until|before|without|if|unless)\b"
@@ -133,12 +127,9 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
     A question claims only what the agent says of itself ("Did you see that I have cancelled it?"), but words with a tag
     ("It is cancelled, okay?") are a statement.
     """
-    deeds = tuple(deed for deed in (*DEEDS, *more) if deed in sentence.plain)
-    if not (deeds or any(map(sentence.plain.__contains__, _HINTS))):
-        return
     plain = _NEVER_MIND.sub(" , ", sentence.plain).strip(" ,-\"'")
     asks = sentence.question and not _TAG.search(plain)
-    for deed, found in _found(plain, deeds):
+    for deed, found in _found(plain, (*DEEDS, *more)):
         before, clause = plain[max(0, found.start() - NEAR) : found.start()], clause_before(plain, found.start())
         own, kind = found[0].startswith(_FIRST_PERSON), found.lastgroup
         if (asks and not own) or _NOT_YET.search(before) or (kind == "they" and _BY_THEM.search(clause)):
@@ -164,8 +155,8 @@ def denies_all(sentence: Sentence) -> bool:
 
 def _found(plain: str, deeds: tuple[str, ...]) -> Iterator[tuple[str, re.Match[str]]]:
     """What reads like a claim, from left to right, with its deed; where two overlap, the first one."""
-    several = [(deed, found) for deed in deeds for found in _pattern(deed).finditer(plain)]
-    several += [("", found) for found in _GENERAL.finditer(plain)]
+    several = [(deed, found) for deed in deeds if deed in plain for found in _pattern(deed).finditer(plain)]
+    several += [("", found) for found in _GENERAL.matches(plain)]
     end = 0
     for deed, found in sorted(several, key=lambda one: one[1].start()):
         if found.start() >= end:

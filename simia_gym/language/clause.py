@@ -6,11 +6,13 @@ import re
 
 NEAR = 240
 """Characters around a phrase that are read, so that the cost stays linear in the length of a text."""
-ADVERBS = (
-    r"(?:\w+ly |now |just |also |already |still |then |indeed |after all |in fact |hereby |herewith |anyway "
-    r"|all the same |nevertheless )*"
-)
+ADVERBS = r"(?:\w+ly |now |just |also |already |still |then |indeed |hereby |anyway |nevertheless )*"
 """Words that may stand inside a verb, such as "now" in "I have now cancelled it"."""
+OTHERS = re.compile(
+    r"\b(?:another|different|other) (?:customer|person|people|account|user|guest|member|client|passenger)"
+    r"|\b(?:some|any)(?:one|body) else\b"
+)
+"""Others than the customer."""
 _ASIDE = re.compile(r"\([^()]*\)")
 _END = re.compile(r"[,;:()]|\s-\s|\b(?:but|and|so|because|since)\b")
 _NOT = re.compile(r"(?:\bnot|n't|\bcannot|\bnever)\b")

@@ -15,15 +15,12 @@ from simia_gym.language.claim import Claim, claims_in
 from simia_gym.language.cue import Cue
 from simia_gym.language.refusal import refuses
 from simia_gym.language.text import Sentence
+from simia_gym.language.vocabulary import VERBS
 
 Act: TypeAlias = Literal["confirm", "refuse", "claim", "wait", "offer", "invite", "question"]
 """Dialogue acts, in order: asks for consent, refuses, claims a completed action, asks to wait, offers further help,
 invites the user to state a request, asks a question."""
 
-_VERBS = (
-    "submit|process|place|cancel|return|exchange|modify|change|update|switch|set|apply|book|complete|finali[sz]e|make"
-    "|do (?:this|that|it)"
-)
 _ALRIGHT = "correct|right(?! (?:after|away|now|here))|ok|okay|accurate|fine|good|acceptable|alright"
 _HELP = "help|assist|be of|support"
 
@@ -35,7 +32,8 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"\b(?:reply|respond|answer|say|type|with)(?: with| back)?(?: an?)?(?: explicit| clear)? *[\"'(]*yes\b",
         r"\b(?:shall|should|may) (?:i|we) (?:now |please )*(?!have\b|ask\b|know\b|get\b|help\b|assist\b|see\b)\w+",
         r"\b(?:shall|should|may) (?:i|we)\?",
-        rf"\b(?:can|could) (?:i|we) (?:now )?(?:please )?(?:go ahead|proceed|continue|{_VERBS})\b",
+        rf"\b(?:can|could) (?:i|we) (?:now |please )*(?:go ahead|proceed|continue|submit|process|place|{VERBS}|complete"
+        r"|make|do (?:this|that|it))\b",
         r"(?:^|\b(?:would|do) you )(?:like|want|wish) (?:me|us) to\b",
         r"\b(?:would|do) you (?:like|want|wish) to (?:go ahead|proceed|continue|confirm|move forward)\b",
         r"\b(?:is|are|does|would) (?:all (?:of )?)?(?:that|this|these|everything|it|those|the \w+)"
@@ -46,8 +44,6 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         r"^(?!.*\b(?:is|are|was|were|do|does|did|have|has|had|would|will|can|could)"
         r" (?:you|your|it|there|this|that|these|any\w*)\b)"
         r".*\b(?:yes\b ?(?:/|or) ?no|y/n)\b",
-        r"\bto (?:proceed|go ahead|continue),? ?(?:reply|say)",
-        r"\b(?:may|can|could|do|should) (?:i|we) (?:have|get) your (?:explicit )?(?:confirm|approv|permi|consent|ok)",
         r"(?<!ask for )(?<!asking for )"
         r"\byour (?:explicit |final )?\b(?:confirmation|approval|go-ahead|permission|consent)\b",
         r"\blet me know (?:(?:if|whether|when) (?:you|this|that|these|i|it|everything)|and (?:i|we)|whether to)\b",
@@ -80,8 +76,8 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
         rf"\bhow (?:can|may|could) (?:i|we) (?:{_HELP})\b|\bwhat (?:can|may|could) (?:i|we) (?:do|help|assist)",
         r"\bwhat (?:would|do|did) you (?:like|want|need|wish)(?: me)?(?: to (?:do|change|have|know|request))?"
         r"(?: today| done| help| assist|\?| with)",
-        r"\bwhat\b(?:'s| is| seems to be| was)? (?:the|your) (?:issue|problem|request|matter|question|concern)",
-        r"\bwhat\b(?:'s| is)? (?:the|your) reason for (?:your |the )?(?:call|contact|reaching|writing)",
+        r"\bwhat\b(?:'s| is| seems to be| was)? (?:the|your) (?:issue|problem|request|matter|question|concern"
+        r"|reason for (?:your |the )?(?:call|contact|reaching|writing))",
         r"\b(?:tell me|describe|explain|share|let me know) (?:more |a bit |a little )*(?:about |what |how |exactly )*"
         r"(?:you(?:'d| would| need| want)|i can|we can|(?:your|the) (?:request|issue|problem|question|concern))",
         r"\bwhat brings you\b|\bwhat is this (?:about|regarding)\b|\bhow would you like (?:me )?to (?:proceed|help)",

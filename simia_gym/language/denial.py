@@ -38,22 +38,20 @@ _STATE = (
     rf" same|as (?:is|before|planned|(?:it|they|you)(?: [a-z]+)?))){_END}"
 )
 _ID = r" (?:[a-z']+ ){0,4}#?(?=[a-z]+-?\d|\d+[a-z]|\d{5})[\w-]+"
+_EXCEPT = (
+    r"\b(?:not|skip|skipping|ignore|ignoring|omit|omitting|except|excepting|excluding|apart from|aside from|other than)"
+    rf"{_ID}"
+)
 _SPARED = Cue(
     (
-        rf"\b(?:leave|leaves|leaving)\b{_STATE}|\b(?:keep|keeps|keeping)\b(?:{_STATE}|{_ID}{_END})|\bkept\b(?:{_STATE}|{_END})",
-        rf"\b(?:stay|stays|staying)\b(?:{_STATE}|{_END})|\b(?:remain|remains|remaining)\b(?:{_STATE}|{_END})|\bgoes\b{_STATE}",
-        rf"\bnothing (?:\w+ ){{1,4}}(?:to|with){_ID}|\bnot (?:be )?(?:affect|touch|chang|concern|involv)ed\b",
-        rf"\bnot{_ID}|\b(?:skip|skipping|ignore|ignoring|omit|omitting|spare|sparing|except|excepting){_ID}",
-        rf"\b(?:excluding|apart from|aside from|other than){_ID}",
-        r"\b(?:not affected|unaffected|untouched|unchanged|spared|skipped|excluded|ignored|omitted|exempt|off limits"
-        r"|hands off|left (?:out|alone|aside|off))\b",
+        rf"\b(?:leave|leaves|leaving|keep|keeps|keeping|kept|stay|stays|staying|remain|remains|remaining)\b{_STATE}",
+        rf"\b(?:kept|stay|stays|staying|remain|remains|remaining)\b{_END}|\b(?:keep|keeps|keeping){_ID}{_END}",
+        rf"\bnothing (?:\w+ ){{1,4}}(?:to|with){_ID}|\bnot (?:be )?(?:affect|touch|chang|concern|involv)ed\b|{_EXCEPT}",
+        r"\b(?:unaffected|untouched|unchanged|skipped|excluded|ignored|omitted|exempt|left (?:out|alone|aside|off))\b",
     )
 )
 """What a clause says of a thing that is not touched: "leave it alone", "it stays as it is", "not it", "except it"."""
-_JOINT = re.compile(
-    r"(?=[,;:(]| - |\b(?:and|but|while|whereas)\b"
-    rf"|\b(?:not|except(?:ing)?|excluding|(?:apart|aside) from|other than){_ID})"
-)
+_JOINT = re.compile(rf"(?=[,;:(]| - |\b(?:and|but|while|whereas)\b|{_EXCEPT})")
 _SAID = (
     r"(?:it|that|this|all|everything|what|the (?:above|previous|last|first|preceding|foregoing)"
     r"|(?:this|that|the|my) (?:\w+ )?(?:idea|thought|plan|proposal|offer|suggestion|statement|message|sentence))\b"
@@ -62,7 +60,7 @@ _TAKEN_BACK = Cue(
     (
         rf"(?<!n't )(?<!not )\bforget (?:about )?{_SAID}",
         rf"\b(?:scratch|disregard|ignore|strike|erase|discard|retract|withdraw) {_SAID}",
-        r"\b(?:cancel|drop|abandon|scrap) (?:about )?(?:this|that|the|my) (?:idea|thought|plan|proposal|offer)\b",
+        r"\b(?:cancel|drop|abandon|scrap) (?:this|that|the|my) (?:idea|thought|plan|proposal|offer)\b",
         r"\bnever ?mind(?:[.!]|$)|\b(?:it|that|this)(?: all)? back(?:[.!]|$)|\blet(?: us|'s) not\b",
         r"(?<!or )\bnot(?:[.!]|$)|, no(?:[.!]|$)",
         r"\b(?:it|that|this) (?:was|is) (?:an?|my) (?:\w+ )?(?:mistake|error|slip)\b",

@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import re
 
-from simia_gym.language.clause import NEAR
+from simia_gym.language.clause import NEAR, OTHERS
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
+from simia_gym.language.vocabulary import VERBS
 
 _REFUSAL = Cue(
     (
         r"\b(?:can't|cannot|can not|couldn't|could not|unable|impossible|ineligible|prohibited|forbidden)\b",
         r"(?:\bnot|n't) (?:going to )?(?:be |been |currently |actually |even )?(?:able|possible|permitted|allowed"
         r"|eligible|entitled|authori[sz]ed|in a position|something (?:that )?(?:i|we))\b",
-        r"\b(?:i|we)(?:'ll|'d| will| would)? (?:\w+ly )?(?:have to|must|need to|am going to|are going to)? ?(?:\w+ly )?"
-        r"\b(?:decline|refuse|deny)\b",
-        r"\b(?:i|we)(?:'m|'re| am| are) (?:declining|refusing|denying)\b",
+        r"\b(?:i|we)(?:'\w+| will| would| am| are)? (?:\w+ly )?(?:have to |must |need to |going to )?(?:\w+ly )?"
+        r"(?:decline|declining|refuse|refusing|deny|denying)\b",
         r"\b(?:is|are|was|(?:has|have) been|(?:must|has to|have to) be) (?:declined|refused|denied)\b",
-        r"\b(?:i|we) (?:won't|will not|wouldn't|would not|may not|must not|am not going to|do not"
-        r"|don't) (?:\w+ly )?(?:do|make|process|proceed|cancel|change|modify|update|exchange|return|refund|issue"
-        r"|offer|provide|share|give|allow|help|assist|approve|accept|apply|add|remove|book|ship|send|override|support"
-        r"|handle|grant|honou?r|request|submit|initiate|arrange|complete|carry|go ahead|switch|swap|redirect)\b",
+        r"\b(?:i|we) (?:won't|will not|wouldn't|would not|may not|must not|am not going to|do not|don't) (?:\w+ly )?"
+        rf"(?:{VERBS}|do|make|process|proceed|issue|offer|provide|share|give|allow|help|assist|approve|accept|ship|send"
+        r"|override|support|handle|grant|honou?r|request|submit|initiate|arrange|complete|carry|go ahead|redirect)\b",
         r"\b(?:does|do|did)(?:n't| not) (?:allow|permit|support|offer|qualify|meet|cover|let|satisfy"
         r"|fall (?:under|within|into)|apply (?:here|(?:to|in) (?:you|your|this|it)))\b",
         r"\b(?:isn't|aren't|is not|are not) (?:something|one (?:i|we)|within|covered|supported|offered)\b",
@@ -57,14 +56,11 @@ _STATED = Cue(
         r"\bnone of\b[^.,;]{0,60}\b(?:apply|applies|met|satisfied|fulfilled)\b|\b(?:can|may|could|will) neither\b",
         r"\bthere(?:'s| is| are| will be) (?:no|nothing|neither)\b(?! (?:problem|issue|need|reason|charge|extra"
         r"|additional|cost|fee|rush|worr|doubt|difference|price|harm|hurry))",
-        r"\bnothing (?:more |else |further )?(?:that )?(?:i|we) can\b",
         r"\b(?:say|said|saying|answer (?:is|stays|remains|must be|has to be)) (?:a |still )?no\b|, so no\b",
         r"\bbeyond (?:what|my|our)\b|\boutside (?:of )?(?:what|my|our|the)\b|\bsold out\b|\bout of stock\b",
         r"\b(?:may|must) not be\b|\bunavailable\b|\black (?:the )?(?:authority|permission|ability)\b",
         r"\bno (?:\w+ ){1,4}(?:is|are) (?:possible|allowed|permitted|available|offered|accepted|supported)\b",
         r"\bbelongs? to (?:somebody|someone|another|a different|other)\b",
-        r"\bscratch (?:that|this)\b|(?<!n't )\bforget (?:that|about (?:that|it))\b",
-        r"\b(?:disregard|ignore) (?:that|this|the above)\b|\b(?:i|we) take (?:that|it|this) back\b",
         r"\b(?:won't|(?:will|shall) not) be (?:cancel|refund|exchang|chang|return|process|issu|given|giving|grant"
         r"|accept|offer|mak|made|doing|done|help)",
         r"\b(?:refunds?|money|it|amount|orders?|items?)\b[^.]{0,40}\b(?:must|has to|have to|need to"
@@ -75,8 +71,8 @@ _STATED = Cue(
 )
 """Refusals without any of the words above. They count only in statements, not in questions."""
 _WITHDRAWAL = re.compile(
-    r"\b(?:second thoughts?|scratch|forget|disregard|ignore|back)\b|\b(?:do|make|process|submit|request|proceed with"
-    r"|go ahead with|carry out) (?:that|this|it|so|any of (?:it|that|this))\b"
+    r"\b(?:second thoughts?|back)\b"
+    r"|\b(?:do|make|process|submit|request|(?:proceed|go ahead) with|carry out) (?:any of )?(?:that|this|it|so)\b"
 )
 
 _STEP = r"(?:change|modification|exchange|return|update|cancellation|request|refund|step|action)"
@@ -111,9 +107,6 @@ _SEARCHING = re.compile(
     r"|read|open|look\s+up|retrieve|verify|identify|confirm|recogni[sz]e|hear|understand|determine|pull\s+up)\b"
     r"(?!\s+(?:any\s+)?(?:way|reason))"
 )
-_OTHERS = re.compile(
-    r"\b(?:some|any)(?:body|one) else\b|\b(?:(?:an)?other|different) (?:customers?|persons?|people|users?|accounts?)\b"
-)
 _WARNED = re.compile(r"\b(?:ask|asking|aware|note|mind|remember|sure)\b[^.;]{0,60}$")
 _UNDONE = re.compile(r" be (?:undone|reversed|reverted|taken back)\b")
 
@@ -134,7 +127,7 @@ def _finds(refusal: Cue, sentence: str) -> bool:
             sentence[max(0, found.start() - NEAR) : found.start()],
             sentence[found.end() : found.end() + NEAR],
         )
-        searches = _SEARCHING.match(after) and not _OTHERS.search(after)
+        searches = _SEARCHING.match(after) and not OTHERS.search(after)
         warns = _UNDONE.match(after) and _WARNED.search(before)
         if not (_BEFORE.search(before) or _AFTER.search(after) or _POLITE.match(after) or searches or warns):
             return True

@@ -5,6 +5,8 @@ DEEDS = (
     "updated", "switched", "upgraded", "downgraded", "added", "removed", "applied", "reverted", "credited", "booked",
 )  # fmt: skip
 """Participles of actions that agents perform for users; callers can add more."""
+VERBS = "cancel|refund|return|exchange|swap|replace|change|modify|update|switch|upgrade|downgrade|add|remove|apply|book"
+"""The verbs of these participles; a regular expression."""
 GIFTS = r"voucher|certificate|discount|compensation|coupon|gift(?! card)|(?<=\d )gift card|bonus|rebate"
 """Goods that only an agent hands out, other than money that comes back anyway; a regular expression."""
 GOODS = rf"(?:refund|money|credit(?! card)|{GIFTS})s?"
