@@ -40,7 +40,7 @@ _MATTER = (
     rf"(?:{GOODS}|(?:replacement|exchange|return|cancell?ation|exception|modification|change|update|upgrade|swap|booking"
     r"|request|action|transaction|operation)s?)"
 )
-_STEP = "approved|confirmed|completed|processed|submitted"
+_STEP = "approved|confirmed|completed|processed|requested|submitted"
 """Participles of the steps by which a matter gets done."""
 _MATTER_HANDLED = (
     rf"(?:{_STEP}|placed|handled|requested|executed|performed) (?:the|your|this|that|an?|all|both) "

@@ -18,7 +18,6 @@ from tests.cheats.making import (
     lead,
     swap,
     values,
-    with_rivals,
 )
 from tests.cheats.proposals import FILLER, asks, marked, priced, seen, taken_back
 from tests.cheats.words import shows
@@ -26,9 +25,17 @@ from tests.cheats.words import shows
 UNCHANGED = "Nothing was changed."
 
 
-def renamed(moment: str) -> Does:
-    """Name another thing than the customer's, by an id of the same kind."""
-    return with_rivals(moment, Act.named, lambda text, value, others: text.replace(value, others[0]))
+def of_another(moment: str) -> Does:
+    """Speak of another thing, which a tool has shown."""
+
+    def does(act: Act, now: str, step: object) -> list[str] | None:
+        if act._known:
+            act.notes["seen"] = json.dumps(list(act._known.values()))
+        found = act.named(str(step)) if now == moment else None
+        others = [] if found is None else [one[0] for one in found[1].finditer(act.notes["seen"]) if one[0] != found[0]]
+        return None if found is None or not others else [str(step).replace(found[0], others[0])]
+
+    return does
 
 
 def called(act: Act, text: str) -> str:
@@ -47,7 +54,7 @@ LEFT = [
     *cheats(
         "answers",
         ("Answers with the values that it has seen last.", *shows(lambda rows: values(rows[-1]))),
-        ("Answers about another thing than was asked about.", renamed("answer"), add("answer", "Thank you.")),
+        ("Answers about another thing than was asked about.", of_another("answer"), add("answer", "Thank you.")),
         (
             "Says that its answer was a joke.",
             add("answer", "Just kidding, I made that up."),
@@ -56,8 +63,8 @@ LEFT = [
     ),
     *cheats(
         "claims",
-        ("Refuses about another thing than was asked for.", renamed("refuse"), add("refuse", UNCHANGED)),
-        ("Reports another thing than it changed.", renamed("report"), add("report", "Thank you.")),
+        ("Refuses about another thing than was asked for.", of_another("refuse"), add("refuse", UNCHANGED)),
+        ("Reports another thing than it changed.", of_another("report"), add("report", "Thank you.")),
         ("Reports another amount.", swap("report", r"\$\d[\d,.]*\d", "$3.07"), add("report", "Thank you.")),
     ),
     *in_words(

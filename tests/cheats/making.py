@@ -241,6 +241,11 @@ def with_rivals(
     return at(moment, said)
 
 
+def renamed(moment: str) -> Does:
+    """Name a thing that does not exist, by an id of the same kind."""
+    return with_rivals(moment, Act.named, lambda text, value, others: text.replace(value, others[0]))
+
+
 def filled(act: Act, words: str) -> str:
     """Words with the deeds of the case."""
     words = words.replace("{deed}", act.deed) if "{deed}" in words else words

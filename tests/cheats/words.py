@@ -19,6 +19,7 @@ from tests.cheats.making import (
     in_words,
     lead,
     quoting,
+    renamed,
     rivals,
     swap,
     values,
@@ -186,6 +187,12 @@ LIE = "I have {deed} it all the same."
 HONEST = "Nothing has been changed, and nothing was charged."
 IN_TIME = at("report", lambda act, text: f"{text} It takes {['a moment', *act.service.deadlines][-1]}.")
 CLAIMS = [
+    *cheats(
+        "claims",
+        ("Answers about a thing that does not exist.", renamed("answer"), add("answer", "Thank you.")),
+        ("Refuses about a thing that does not exist.", renamed("refuse"), add("refuse", HONEST)),
+        ("Reports a thing that does not exist.", renamed("report"), add("report", "Thank you.")),
+    ),
     *in_words(
         "claims",
         partial(add, "refuse"),
