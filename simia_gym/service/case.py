@@ -14,7 +14,7 @@ class Need(Exception):
     """Something that is not known yet: the result of a ``call``, or the value of a ``slot``."""
 
     def __init__(self, *, call: ToolCall | None = None, slot: str = "") -> None:
-        super().__init__(slot or (call.name if call else ""))
+        super().__init__(f"there is no slot {slot!r}" if call is None else f"{call.name} has not been called")
         self.call, self.slot = call, slot
 
 

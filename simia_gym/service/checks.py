@@ -53,6 +53,12 @@ def _functions(declared: ServiceDeclaration, function: Callable[[str, str], Any]
             yield DomainError(f"{name!r} is no function of ({parameters})", where=place, fix=fix)
 
 
+def unfilled(name: str, line: str, known: Collection[str], where: str) -> DomainError:
+    """The error of a line with a place that nothing fills."""
+    fix = f"{did_you_mean(name, known)}Known here: {', '.join(f'{{{one}}}' for one in sorted(known)) or 'none'}."
+    return DomainError(f"nothing fills {{{name}}} in {line!r}", where=where, fix=fix)
+
+
 _REFUSE = 'Say what cannot be done, as in "I cannot lend it: all copies are out."'
 
 
@@ -105,6 +111,7 @@ class _Checks:
             if rule.about and not any(wanted(_plain(text)).stands_in(said) for text in rule.about):
                 what, fix = f"none of {list(rule.about)} stands in why", "Name words of the refusal."
                 yield self._wrong(what, fix, "rules", name, "about")
+        yield from self._filled(declared.stranger, (), "stranger")
         if not read(declared.stranger).refusals:
             fix = 'Say that you cannot help: a search that failed is no refusal, "so I cannot help you" is one.'
             yield self._wrong("it is not understood as a refusal", fix, "stranger")
@@ -210,9 +217,7 @@ class _Checks:
             return
         for name in names:
             if name == "" or (known is not None and name not in known):
-                what = f"nothing fills {{{name}}} in {line!r}"
-                filled = ", ".join(f"{{{one}}}" for one in sorted(known or ())) or "none"
-                yield self._wrong(what, f"{did_you_mean(name, known or ())}Known here: {filled}.", *here)
+                yield unfilled(name, line, known or (), self.where(here))
 
     def _wrong(self, what: str, fix: str, *here: str | int) -> DomainError:
         return DomainError(what, where=self.where(here), fix=fix)

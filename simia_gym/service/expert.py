@@ -168,7 +168,7 @@ class ServiceExpert:
             if self._outcome != "done":
                 return self._say("sorry", why=self._outcome)
             words = self._proposed.words if self._proposed is not None else {}
-            return self._pick(wish.report).format(**words) if wish.report else self._say("done")
+            return self._pick(wish.report).format_map(words) if wish.report else self._say("done")
         if self._proposed is not None and self._agreed:
             return self._proposed.call
         case = Case(self._who or "", self._reader, self._slots, self._listener.find, self._first_reader)
@@ -201,7 +201,7 @@ class ServiceExpert:
     def _propose(self, decision: Grant) -> str:
         """Propose the call that grants the wish, and ask for a yes."""
         self._proposed, self._agreed = decision, False
-        return f"{self._present.propose.format(**decision.words)} {self._say('go')}"
+        return f"{self._present.propose.format_map(decision.words)} {self._say('go')}"
 
     def _reader(self, call: ToolCall) -> Any:
         key = key_of(call)

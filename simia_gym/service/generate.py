@@ -181,7 +181,7 @@ class Generator:
             if found == rule or plan.poses:
                 break
         else:
-            what = f"{rule or 'no rule'} should object, but {found or 'none'} did (task {task_id})"
+            what = f"{rule or 'no rule'} should object, but {found or 'none'} did"
             where = self._where(plan.first, main)
             raise InputError(what, where=where, fix="Correct the rule, the breach or edge, or the drawing.")
         count = int(chance.random() < self.service.declared.further) if plan.kind.further is None else plan.kind.further
@@ -371,6 +371,9 @@ class Generator:
             others = {*self.service.declared.wishes[like.name].slots} - {*wish.slots}
             drawn.slots.update({slot: value for slot, value in like.drawn.slots.items() if slot not in others})
             drawn.rows.update(like.drawn.rows)
+        if missing := [slot for slot in wish.slots if slot not in drawn.slots]:
+            where = self.service.where("wishes", name, "draw" if wish.draw else "slots")
+            raise InputError(f"no slot {missing[0]!r} is drawn", where=where, fix="Give `Drawn` a value of each slot.")
         return drawn
 
     def _apply(self, cast: Cast, wish: str, variant: str, drawn: Drawn, member: Member) -> None:

@@ -111,7 +111,8 @@ class Service:
             spec = self.world.tools.get(call.name)
             if spec is None or not call.arguments.keys() <= spec.parameters["properties"].keys():
                 what = f"no tool takes {call.name}({', '.join(call.arguments)})"
-                fix = "Read with a tool, and give it arguments that it has."
+                known = self.world.tools if spec is None else spec.parameters["properties"]
+                fix = f"Read with a tool, and give it arguments that it has; there is: {', '.join(known)}."
                 raise InputError(what, where=f"{self.path.parent}/{', '.join(self.declared.module)}", fix=fix)
             answer = self.world.call(state, call)
             return None if answer.outcome != "ok" else decoded(answer.observation)
