@@ -118,9 +118,7 @@ class Cues:
         for said in reading.said:
             slots = _asked(self, said.sentence)
             asks.update(dict.fromkeys(slots))
-            acts |= said.acts
-        if not any("confirm" in said.acts and (said.firm or not _asked(self, said.sentence)) for said in reading.said):
-            acts.discard("confirm")
+            acts |= said.acts if said.firm or not slots else said.acts - {"confirm"}
         return Heard(reading, tuple(asks), frozenset(acts))
 
     def tokens_in(self, kind: str, text: str) -> frozenset[str]:

@@ -102,8 +102,7 @@ class Memory:
 
     def to_row(self) -> JsonObject:
         """The memory as a row of the state, without what is still as at the start."""
-        changed = {name: value for name, value in vars(self).items() if value}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
+        return {name: value for name, value in vars(self).items() if value}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Memory:
