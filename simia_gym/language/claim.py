@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from simia_gym.language.clause import ADVERBS, NEAR, clause_before, denies, uncertain
+from simia_gym.language.clause import ADVERBS, NEAR, clause_before, uncertain
 from simia_gym.language.cue import Cue
 from simia_gym.language.text import Sentence
 from simia_gym.language.vocabulary import DEEDS, GOODS
@@ -88,11 +88,13 @@ _CONDITION_AFTER = re.compile(
 )
 """What follows a participle that says when a thing is done, or that it is not: "I have charged no fee"."""
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
-_NOTHING = re.compile(
-    rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:any|a single )?thing\b"
-    rf"|\b(?:i|we)(?:'ve| have| did)(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:it|that|this)\b"
-    r"|\bit(?: has| did)(?: not|n't) (?:\w+ly )?(?:go(?:ne)? through|work(?:ed)?)\b|\bit (?:has )?failed\b"
-    rf"|\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b"
+_NOTHING = Cue(
+    (
+        rf"\b(?:i|we)(?:'ve| have| did| do)?(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:anything|a single thing)\b",
+        rf"\b(?:i|we)(?:'ve| have| did)(?: not|n't| never) (?:\w+ly |yet )*{_ACTED} (?:it|that|this)\b",
+        r"\bit(?: has| did)(?: not|n't) (?:\w+ly )?(?:go through|gone through|work|worked)\b|\bit (?:has )?failed\b",
+        rf"\b(?:i|we)(?:'ve| have)? {_ACTED} nothing\b|\bnothing (?:was|has been|got|is) (?:\w+ly )?{_ACTED}\b",
+    )
 )
 _NOTHING_ELSE = re.compile(
     r"\b(?:else|further|more|other|yet|besides|beyond|apart|except|until|before|without|if|unless)\b"
@@ -147,10 +149,7 @@ def claims_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Claim]
 
 def denies_all(sentence: Sentence) -> bool:
     """Whether a sentence says that nothing at all was done, as in "I have not changed anything"."""
-    plain = sentence.plain
-    if not ("nothing" in plain or "failed" in plain or denies(plain)):
-        return False
-    return _NOTHING.search(plain) is not None and _NOTHING_ELSE.search(plain) is None
+    return _NOTHING.occurs(sentence.plain) and _NOTHING_ELSE.search(sentence.plain) is None
 
 
 def _found(plain: str, deeds: tuple[str, ...]) -> Iterator[tuple[str, re.Match[str]]]:

@@ -23,8 +23,8 @@ _SAID_OF_IT = "processed|paid|sent|done|arranged"
 _IRREGULAR = {"lent": "lend", "held": "hold", "paid": "pay", "sold": "sell", "withdrawn": "withdraw"}
 _WILL = r"(?:'ll|\s+will|\s+shall|'m going to|\s+am going to|\s+are going to|'re going to|'m|'re|\s+am|\s+are)"
 _THING = (
-    rf"seats?|fees?|accounts?|replacements?|it|that|this|orders?|items?|reservations?|bookings?|flights?"
-    rf"|{GOODS}|amount|\#?w\d+"
+    r"seats?|fees?|accounts?(?![^,.;:]* updated)|replacements?|it|that|this|orders?|items?|reservations?|bookings?"
+    rf"|flights?|{GOODS}|amount|\#?w\d+"
 )
 _SUM = r"\$ ?\d+(?:\.\d+)?"
 _GIFT = re.compile(
@@ -36,7 +36,6 @@ _GIFT = re.compile(
     r"|coming (?:back )?(?:to you|your way))\b"
 )
 """What is handed out, whoever does it: "here is $20", "your next order ships free", "a refund is on its way"."""
-_HINT = re.compile(r"will|'ll|shall|going to|\b(?:i|we)\b|\byou (?:also |now |can |should )?(?:get|receive|expect)")
 _CONDITION = re.compile(
     r"\b(?:if(?! (?:it|that) (?:matters|helps|counts|means)\b)|once|when|whenever|until|unless|as soon as|upon"
     r"|provided|assuming|in case|otherwise|(?:after|before) (?:you|your|we|i|it|the|confirm\w*|approv\w*))\b"
@@ -80,7 +79,7 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     verbs = {verb: deed for deed in reversed(deeds) for verb in _verbs(deed)}
     pattern = (
         rf"\b(?:i|we){_WILL}? {ADVERBS}(?P<verb>{'|'.join(map(re.escape, verbs))})\b"
-        r"(?! (?:to you\b|on\b|forward\b|that|this note|a note|my notes))"
+        r"(?! (?:to you|on|forward|(?:this|a|my) notes?)\b)"
         rf"|\b(?:i|we){_WILL} {ADVERBS}(?:(?:do|arrange?|fix|process)(?:ing)? (?:it|that|this|so)\b"
         r"|get (?:it|this|that) done|take care of (?:it|that|this)|make (?:you )?(?:an|this|the) exception"
         r"|see to (?:it|that)|go ahead (?:and|with)|put (?:it|that|this) through"
@@ -96,7 +95,7 @@ def _pattern(more: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
 
 def _verbs(deed: str) -> tuple[str, ...]:
     """The verbs whose participle a word may be, and others that are no words: "cancel" and "cancell" of "cancelled"."""
-    if deed in _IRREGULAR or not deed.endswith("ed"):
+    if not deed.endswith("ed"):
         return (_IRREGULAR[deed],) if deed in _IRREGULAR else ()
     if deed.endswith("ied"):
         return f"{deed[:-3]}y", f"{deed[:-3]}ying"
@@ -104,25 +103,16 @@ def _verbs(deed: str) -> tuple[str, ...]:
 
 
 def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Promise]:
-    """Find the promises in one sentence, by the participles in `DEEDS` and ``more``."""
+    """Find the promises in one sentence, by the participles in `DEEDS` and ``more``, and what it hands out."""
     plain = sentence.plain
-    if sentence.question or not _HINT.search(plain) or _CONDITION.search(plain):
+    if sentence.question or _CONDITION.search(plain):
         return
     pattern, verbs = _pattern(more)
-    for found in pattern.finditer(plain):
-        if _OPEN.search(clause_before(plain, found.start(), found.end())):
-            continue
-        if found[0].endswith("updated") and found[0].startswith("account"):  # any write does it
-            yield Promise(sentence, "", "")
-            continue
-        yield Promise(sentence, found["done"] or verbs.get(found["verb"] or "", ""), found["good"] or "")
-
-
-def gifts_in(sentence: Sentence) -> Iterator[Promise]:
-    """Find in one sentence what is handed out, without a word of who does it."""
-    for found in () if sentence.question or _CONDITION.search(sentence.plain) else _GIFT.finditer(sentence.plain):
-        if not _OPEN.search(clause_before(sentence.plain, found.start(), found.end())):
-            yield Promise(sentence, "", found["good"] or "gift")
+    for found in (*pattern.finditer(plain), *_GIFT.finditer(plain)):
+        if not _OPEN.search(clause_before(plain, found.start(), found.end())):
+            named = found.groupdict("")
+            deed = named.get("done") or verbs.get(named.get("verb", ""), "")
+            yield Promise(sentence, deed, named["good"] or ("gift" if found.re is _GIFT else ""))
 
 
 def charges_in(sentence: Sentence) -> Iterator[Decimal]:

@@ -22,7 +22,7 @@ from simia_gym.language.conversation import Act, Said, understand
 from simia_gym.language.denial import after_withdrawal, disowns, parts, turns, undenied
 from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
-from simia_gym.language.promise import Promise, charges_in, gifts_in, promises_in
+from simia_gym.language.promise import Promise, charges_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
 from simia_gym.language.text import Sentence, sentences, spaced
 from simia_gym.language.times import Time, deadlines_in
@@ -157,8 +157,7 @@ class Reading:
         """
         if "confirm" in self.acts:
             return []
-        found = [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
-        return found + [gift for said in self.said for gift in gifts_in(said.sentence)]
+        return [promise for said in self.said for promise in promises_in(said.sentence, deeds)]
 
     @cached_property
     def charges(self) -> tuple[tuple[Sentence, Decimal], ...]:
