@@ -29,8 +29,7 @@ _ALL_DONE = (
     r"|\b(?:it|that|this)(?: went|'s gone| has gone) through\b"
     r"|^(?:done\b|sorted\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
     r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\btaken care of\b"
-    r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?"
-    r"(?:history|off your|behind you|(?:a thing )?of the past)\b"
+    r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?(?:history|off your|of the past)\b"
 )
 _OTHERS_GOT = (
     r"\b(?:others|(?:other|another|some|many|most) (?:customers?|people|guests?|members?|users?)|people|(?:some|every)"

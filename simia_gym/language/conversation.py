@@ -111,7 +111,6 @@ _CONTRARY = Cue(
         rf"\b(?:do|would|will) you (?:\w+ly )?{_OPPOSE}|\b(?:like|want|wish|prefer) (?:me|us) (?:not to|to {_DROP})",
         rf"\byes\W+(?:to|if you(?:'d)?) (?:rather )?(?:{_OPPOSE}|{_DROP}|do not|don't)",
         rf"\b(?:shall|should|may|can|must) (?:i|we) (?:rather )?{_DROP}",
-        r"\b(?:cancel|stop|drop|abandon|forget) (?:about )?(?:this|the|that|my) (?:plan|proposal|idea)\b",
         r"\breason\b.*\bnot\b|\bwhy (?:i|we) should(?:n't| not)\b",
         r"\byou (?:\w+ly )?(?:against|opposed|unhappy|uncomfortable|unwilling|averse|dissatisfied)\b",
         r"\b(?:is|was|would|does|do|are) (?:it|this|that|these|any of (?:it|this|that))(?: \w+){0,2} (?:wrong|incorrect"

@@ -122,11 +122,11 @@ def undenied(kept: Sequence[Sentence], every: Sequence[Sentence]) -> tuple[Sente
     clauses = [clause for one in every if not one.question for clause in parts(one.plain)]
     denied = {_substance(clause) for clause in clauses if denies(clause)} - {()}
     stands = (one for one in kept if not (_WILL_NOT.match(one.plain) or (denied and _denied(one.plain, denied))))
-    return tuple(map(_touched, stands))
+    return tuple(map(_without_spared, stands))
 
 
-def _touched(sentence: Sentence) -> Sentence:
-    """A sentence without what it says of things that are not touched."""
+def _without_spared(sentence: Sentence) -> Sentence:
+    """A sentence without its parts that say that a thing is left alone."""
     if not _SPARED.occurs(sentence.plain):
         return sentence
     return replace(sentence, plain="".join(part for part in _JOINT.split(sentence.plain) if not _SPARED.occurs(part)))
