@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -107,9 +107,8 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
             continue
         if not any(_does(call, claim.deed, args) for call in done[claim.deed in _UNDONE :]):
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence
-    shown = " ".join(_heard(finished, told.event, "observation", "text")).lower() if said.ids else ""
     for sentence, one in said.ids:
-        if one.lower() not in shown:
+        if not any(one.lower() in text.lower() for text in _heard(finished, told.event, "observation", "text")):
             yield f"speaks of {one}, which nothing shows", sentence
     same = [call for call in writes if told.request in (None, call.request)]
     if any(call.event < told.event for call in same):
@@ -124,13 +123,13 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
             yield f"speaks of an amount of {amount} that nothing shows", sentence
     policy = _times(args.deadlines) if said.deadlines else []
     late = {time: one for one, time in said.deadlines if not _covered(time, policy)}
-    spans = _times(_heard(finished, told.event, "observation", "text")) if late else []
+    shown = _times(_heard(finished, told.event, "observation", "text")) if late else []
     for time, sentence in late.items():
-        if not _covered(time, spans):
+        if not _covered(time, shown):
             yield f"gives a deadline that nothing shows: {time.said}", sentence
 
 
-def _times(texts: Sequence[str]) -> list[Time]:
+def _times(texts: Iterable[str]) -> list[Time]:
     return list(dict.fromkeys(time for text in texts for time in times_in(read(text).words)))
 
 
@@ -138,9 +137,11 @@ def _covered(time: Time, times: Sequence[Time]) -> bool:
     return any(one.covers(time) for one in times)
 
 
-def _heard(finished: FinishedEpisode, before: int, *keys: str) -> list[str]:
-    heard = [event for event in finished.events[:before] if event["type"] in ("message", "transition")]
-    return [str(event.get(key)) for event in heard for key in keys]
+def _heard(finished: FinishedEpisode, before: int, *keys: str) -> Iterator[str]:
+    """What the record holds under some keys before an event, the latest first."""
+    for event in reversed(finished.events[:before]):
+        if event["type"] in ("message", "transition"):
+            yield from (str(event.get(key)) for key in keys)
 
 
 def _gives(call: CallMade, args: BackedArgs) -> bool:
