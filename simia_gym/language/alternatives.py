@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from simia_gym.language.clause import NEAR, denies
 from simia_gym.language.cue import Cue
@@ -44,8 +44,7 @@ def alternatives(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
     for sentence in sentences:
         text = sentence.plain
         if " or " in text:
-            settled = max((found.start() for found in _SETTLED.finditer(text)), default=0)
-            text = text[settled:] if _OR.search(text, 0, settled) else text
+            text = text[max((found.start() for found in _SETTLED.finditer(text)), default=0) :]
         if " or " in text:
             yield tuple(_OR.split(text))
         if not _CONDITION.occurs(text) and _NOW.match(sentence.head) is None:
@@ -73,11 +72,12 @@ def _placed(text: str, head: str) -> Iterator[tuple[str, str]]:
             yield charge + head + ("".join(clause.split()[:1]) if _DOING.search(head) else ""), clause
         together: dict[tuple[str, int], str] = {}
         at, commas = 0, 0
-        for found, then in pairwise([*_LED.finditer(clause), None]):
-            start = 0 if found is None else found.start()
+        leads = [*_LED.finditer(clause)]
+        for found, then in zip_longest(leads, leads[1:]):
+            start = found.start()
             commas, at = commas + clause.count(",", at, start), start
-            place = "" if found is None else "to" if found[1] or found[3] else found[2]
-            if found is not None and place and not denies(clause[max(0, start - NEAR) : start]):
+            place = "to" if found[1] or found[3] else found[2]
+            if place and not denies(clause[max(0, start - NEAR) : start]):
                 words = clause[found.end() : then and then.start()]
                 together[place, commas] = f"{together.get((place, commas), '')} {words}"
         yield from ((charge + place, words) for (place, _), words in together.items())
