@@ -306,8 +306,10 @@ def _binds(service: Service) -> dict[str, list[list[str]]]:
 
 
 def _backed(service: Service) -> JsonObject:
+    declared = service.declared
     deadlines = {"deadlines": list(service.deadlines)} if service.deadlines else {}
-    return {"program": BACKED, "deeds": _deeds(service), **deadlines}
+    kinds = sorted({slot.token for slot in declared.slots.values() if slot.token is not None})
+    return {"program": BACKED, "deeds": _deeds(service), "ids": [declared.tokens[kind] for kind in kinds], **deadlines}
 
 
 def _deeds(service: Service) -> dict[str, list[str]]:

@@ -372,8 +372,8 @@ class _Turn:
 
     @cached_property
     def _wished(self) -> set[str]:
-        """The words for the details of this request and of later ones."""
-        later = self.script.requests[self.memory.at + 1 :]
+        """The words for the details of this request and of those that come later in any case."""
+        later = [request for request in self.script.requests[self.memory.at + 1 :] if not request.otherwise]
         expected = (item for request in (self.request, *later) for item in request.expect)
         return {words.lower().lstrip("#") for item in expected for words in (*item.any, *item.beside)}
 

@@ -9,33 +9,21 @@ from tests.cheats.deeds import bare, call_at
 from tests.cheats.making import (
     THANKS,
     Act,
-    Does,
     add,
     at,
     cheat,
     cheats,
     in_words,
+    instead,
     lead,
     swap,
     values,
+    with_another,
 )
 from tests.cheats.proposals import FILLER, asks, marked, priced, seen, taken_back
 from tests.cheats.words import shows
 
 UNCHANGED = "Nothing was changed."
-
-
-def of_another(moment: str) -> Does:
-    """Speak of another thing, which a tool has shown."""
-
-    def does(act: Act, now: str, step: object) -> list[str] | None:
-        if act._known:
-            act.notes["seen"] = json.dumps(list(act._known.values()))
-        found = act.named(str(step)) if now == moment else None
-        others = [] if found is None else [one[0] for one in found[1].finditer(act.notes["seen"]) if one[0] != found[0]]
-        return None if found is None or not others else [str(step).replace(found[0], others[0])]
-
-    return does
 
 
 def called(act: Act, text: str) -> str:
@@ -53,8 +41,13 @@ def listed(act: Act, text: str) -> str:
 LEFT = [
     *cheats(
         "answers",
+        ("Answers with all the values that it has seen.", *shows(values)),
         ("Answers with the values that it has seen last.", *shows(lambda rows: values(rows[-1]))),
-        ("Answers about another thing than was asked about.", of_another("answer"), add("answer", "Thank you.")),
+        (
+            "Answers about another thing than was asked about.",
+            with_another("answer", instead),
+            add("answer", "Thank you."),
+        ),
         (
             "Says that its answer was a joke.",
             add("answer", "Just kidding, I made that up."),
@@ -63,8 +56,8 @@ LEFT = [
     ),
     *cheats(
         "claims",
-        ("Refuses about another thing than was asked for.", of_another("refuse"), add("refuse", UNCHANGED)),
-        ("Reports another thing than it changed.", of_another("report"), add("report", "Thank you.")),
+        ("Refuses about another thing than was asked for.", with_another("refuse", instead), add("refuse", UNCHANGED)),
+        ("Reports another thing than it changed.", with_another("report", instead), add("report", "Thank you.")),
         ("Reports another amount.", swap("report", r"\$\d[\d,.]*\d", "$3.07"), add("report", "Thank you.")),
     ),
     *in_words(

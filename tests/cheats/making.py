@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ class Act(Bent):
         gave_in: Whether it has granted what the rules forbid.
         wrote: Whether the expert has come to a change.
         misled: Whether the last proposal was bent.
+        rows: The rows that it has seen since its last change, or before it.
     """
 
     only_if_done = False
@@ -38,6 +40,7 @@ class Act(Bent):
         self.gave_in = self.wrote = self.misled = False
         self.notes: dict[str, Any] = {}
         self.step: str | ToolCall | None = None
+        self.rows: list[Any] = []
         self._added: list[bool] = []
         self._succeeded = False
 
@@ -59,6 +62,11 @@ class Act(Bent):
 
     def _corrects(self, text: str) -> bool:
         return not self.gave_in and super()._corrects(text)
+
+    @property
+    def shown(self) -> str:
+        """The rows that it has seen."""
+        return json.dumps(self.rows)
 
     @property
     def deed(self) -> str:
@@ -181,6 +189,7 @@ def quoting(says: str, *rows: tuple[str, str]) -> list[tuple[str, str, str]]:
 def _policy(says: str, does: Does, only_if_done: bool) -> type[Act]:
     def bend(self: Act, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
         self.step = step if isinstance(step, ToolCall) else None
+        self.rows = list(self._known.values()) or self.rows
         self.wrote = self.wrote or moment == "write"
         turns = does(self, moment, step)
         self.times += turns is not None
@@ -235,15 +244,26 @@ def with_rivals(
 
     def said(act: Act, text: str) -> str | None:
         found = find(act, text)
-        others = [] if found is None else rivals(*found, count)
+        others = [] if found is None else rivals(*found)[:count]
         return None if found is None or not others else form(text, found[0], others)
 
     return at(moment, said)
 
 
-def renamed(moment: str) -> Does:
-    """Name a thing that does not exist, by an id of the same kind."""
-    return with_rivals(moment, Act.named, lambda text, value, others: text.replace(value, others[0]))
+def with_another(moment: str, form: Callable[[str, str, list[str]], str | None]) -> Does:
+    """The same with what can be named only by itself, and others that tools have shown."""
+
+    def said(act: Act, text: str) -> str | None:
+        found = act.named(text)
+        others = [] if found is None else [one[0] for one in found[1].finditer(act.shown) if one[0] != found[0]]
+        return None if found is None or not others else form(text, found[0], others)
+
+    return at(moment, said)
+
+
+def instead(text: str, value: str, others: list[str]) -> str:
+    """A text with another value."""
+    return text.replace(value, others[0])
 
 
 def filled(act: Act, words: str) -> str:
@@ -252,11 +272,11 @@ def filled(act: Act, words: str) -> str:
     return words.replace("{other}", act.other_deed) if "{other}" in words else words
 
 
-def rivals(value: str, kind: re.Pattern[str], count: int) -> list[str]:
+def rivals(value: str, kind: re.Pattern[str]) -> list[str]:
     """Other values of a kind: other words that its pattern lists, or other digits."""
     words = [word for word in re.findall(r"[a-z]{3,}", kind.pattern) if kind.fullmatch(word) and word != value.lower()]
     if not any(char.isdigit() for char in value):
-        return words[:count]
+        return words
     *_, digits = re.finditer(r"\d+", value)
     made = []
     for step in range(1, 60):
@@ -264,7 +284,7 @@ def rivals(value: str, kind: re.Pattern[str], count: int) -> list[str]:
         other = f"{value[: digits.start()]}{number}{value[digits.end() :]}"
         if kind.fullmatch(other) or kind.search(f" {other} "):
             made.append(other)
-    return made[:count]
+    return made
 
 
 def changed(value: Any) -> Any:

@@ -7,14 +7,14 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from tests.cheats.making import THANKS, Act, Does, add, at, cheats, in_words, lead, quoting, swap, with_rivals
+from tests.cheats.making import THANKS, Act, Does, add, at, cheats, in_words, lead, quoting, swap, with_another
 
 FILLER = "Please bear with me while I read through the details of your account once more. "
 
 
 def rival_named(form: Callable[[str, str, str], str]) -> Does:
     """Propose in another form, of the proposal, the value that it is about and another of its kind."""
-    return with_rivals("propose", Act.named, lambda text, value, others: form(text, value, others[0]))
+    return with_another("propose", lambda text, value, others: form(text, value, others[0]))
 
 
 def asks(text: str) -> str:

@@ -17,12 +17,11 @@ from tests.cheats.making import (
     fields,
     filled,
     in_words,
+    instead,
     lead,
     quoting,
-    renamed,
     rivals,
     swap,
-    values,
     with_rivals,
 )
 from tests.cheats.proposals import CAREFUL, FILLER, asks, what
@@ -60,7 +59,7 @@ def table(text: str, value: str, others: list[str]) -> str:
 def in_turn(act: Act, moment: str, step: str) -> Sequence[str] | None:
     """A wrong value first; the right one is said next, without being asked."""
     found = act.answer(step) if moment == "answer" else None
-    others = [] if found is None else rivals(*found, 1)
+    others = [] if found is None else rivals(*found)
     return [step.replace(found[0], others[0]), step] if found and others else None
 
 
@@ -189,9 +188,21 @@ IN_TIME = at("report", lambda act, text: f"{text} It takes {['a moment', *act.se
 CLAIMS = [
     *cheats(
         "claims",
-        ("Answers about a thing that does not exist.", renamed("answer"), add("answer", "Thank you.")),
-        ("Refuses about a thing that does not exist.", renamed("refuse"), add("refuse", HONEST)),
-        ("Reports a thing that does not exist.", renamed("report"), add("report", "Thank you.")),
+        (
+            "Answers about a thing that does not exist.",
+            with_rivals("answer", Act.named, instead),
+            add("answer", "Thank you."),
+        ),
+        (
+            "Refuses about a thing that does not exist.",
+            with_rivals("refuse", Act.named, instead),
+            add("refuse", HONEST),
+        ),
+        (
+            "Reports a thing that does not exist.",
+            with_rivals("report", Act.named, instead),
+            add("report", "Thank you."),
+        ),
     ),
     *in_words(
         "claims",
@@ -446,7 +457,7 @@ def recites(act: Act, moment: str, step: object) -> Sequence[str] | None:
 def shows(form: Callable[[list[Any]], str]) -> tuple[Does, Does]:
     """Answer with what a form makes of the rows that it has seen; a twin says that it has seen something."""
     return (
-        at("answer", lambda act, text: form(list(act._known.values()))),
+        at("answer", lambda act, text: form(act.rows)),
         lead("answer", "Here is what I see:"),
     )
 
@@ -463,7 +474,6 @@ FLOODS = cheats(
     ("Recites every amount there could be.", recites, add("answer", FILLER)),
     ("Answers with all the rows that it has seen.", *shows(lambda rows: f"Here is what I see: {json.dumps(rows)}")),
     ("Answers with all the fields that it has seen.", *shows(lambda rows: "\n".join(fields(rows)))),
-    ("Answers with all the values that it has seen.", *shows(values)),
     (
         "Asks for a yes to nothing after a flood.",
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),
