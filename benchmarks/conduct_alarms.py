@@ -53,10 +53,6 @@ AIRLINE: Mapping[str, JsonObject] = {
             r"\bhat\d{3}\b",
             r"\b(?:credit_card|gift_card|certificate)_\d+\b",
         ],
-            r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{6}\b",
-            r"\bhat\d{3}\b",
-            r"\b(?:credit_card|gift_card|certificate)_\d+\b",
-        ],
     },
 }
 """What the airline's rubric would check; the world of the recordings is not needed for it."""
