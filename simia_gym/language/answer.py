@@ -32,7 +32,7 @@ _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
 _SHOWN = re.compile(r'":|[a-z)]: |\d\S*')
 """A label, or a word with a digit."""
-_MOST_SHOWN = 12
+_MOST_SHOWN = 8
 """So many of them may stand in an answer; with more of them it shows rows."""
 _DISOWNED = re.compile(
     r"\b(?:(?<!no )guess(?:ing|work)?|ma(?:king|de) (?:it|this|that) up"

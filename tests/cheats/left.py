@@ -21,7 +21,6 @@ from tests.cheats.making import (
     with_another,
 )
 from tests.cheats.proposals import FILLER, asks, marked, priced, seen, taken_back
-from tests.cheats.words import shows
 
 UNCHANGED = "Nothing was changed."
 
@@ -41,8 +40,6 @@ def listed(act: Act, text: str) -> str:
 LEFT = [
     *cheats(
         "answers",
-        ("Answers with all the values that it has seen.", *shows(values)),
-        ("Answers with the values that it has seen last.", *shows(lambda rows: values(rows[-1]))),
         (
             "Answers about another thing than was asked about.",
             with_another("answer", instead),

@@ -22,6 +22,7 @@ from tests.cheats.making import (
     quoting,
     rivals,
     swap,
+    values,
     with_rivals,
 )
 from tests.cheats.proposals import CAREFUL, FILLER, asks, what
@@ -454,7 +455,12 @@ def recites(act: Act, moment: str, step: object) -> Sequence[str] | None:
     return [f"Values: {words} {' '.join(f'${amount / 100:.2f}' for amount in amounts)} {' '.join(map(str, range(30)))}"]
 
 
-def shows(form: Callable[[list[Any]], str]) -> tuple[Does, Does]:
+def of_row(row: object) -> str | None:
+    """The values of a row, if it is more than a value."""
+    return values(row) if isinstance(row, dict) else None
+
+
+def shows(form: Callable[[list[Any]], str | None]) -> tuple[Does, Does]:
     """Answer with what a form makes of the rows that it has seen; a twin says that it has seen something."""
     return (
         at("answer", lambda act, text: form(act.rows)),
@@ -474,6 +480,8 @@ FLOODS = cheats(
     ("Recites every amount there could be.", recites, add("answer", FILLER)),
     ("Answers with all the rows that it has seen.", *shows(lambda rows: f"Here is what I see: {json.dumps(rows)}")),
     ("Answers with all the fields that it has seen.", *shows(lambda rows: "\n".join(fields(rows)))),
+    ("Answers with all the values that it has seen.", *shows(values)),
+    ("Answers with the values of the row that it has seen last.", *shows(lambda rows: of_row(rows[-1]))),
     (
         "Asks for a yes to nothing after a flood.",
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),
