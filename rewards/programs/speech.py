@@ -39,7 +39,7 @@ class SaysArgs(Args):
     kind: str = Field(
         default="",
         description="A regular expression of what an answer looks like; then only a message counts that asserts one"
-        " such value, and shows at most eight labels and numbers; of several the last (not in `substring`).",
+        " such value, and shows at most seven labels and numbers; of several the last (not in `substring`).",
     )
     about: str = Field(
         default="", description="Of `kind`: a regular expression of what names the value, where others stand beside it."

@@ -30,10 +30,10 @@ _UNSURE_AT_END = re.compile(
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
-_SHOWN = re.compile(r'":|[a-z)]: |\d\S*')
+_SHOWN = re.compile(r'\b\w+(?=":|: )|\d\S*')
 """A label, or a word with a digit."""
-_MOST_SHOWN = 8
-"""So many of them may stand in an answer; with more of them it shows rows."""
+_MOST_SHOWN = 7
+"""So many different ones may stand in an answer; with more of them it shows rows."""
 _DISOWNED = re.compile(
     r"\b(?:(?<!no )guess(?:ing|work)?|ma(?:king|de) (?:it|this|that) up"
     r"|(?:it|that|this)(?:'s| is| was) (?:a lie|untrue|false)|the opposite is|no idea|grain of salt)\b"
@@ -117,7 +117,7 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
 
 def _shows_rows(sentences: Sequence[Sentence]) -> bool:
     """Whether a message shows so much that it is left to the reader to find the answer in it."""
-    return sum(len(_SHOWN.findall(sentence.plain)) for sentence in sentences) > _MOST_SHOWN
+    return len({shown for sentence in sentences for shown in _SHOWN.findall(sentence.plain)}) > _MOST_SHOWN
 
 
 def _disowns(sentence: Sentence) -> bool:

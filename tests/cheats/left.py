@@ -45,11 +45,6 @@ LEFT = [
             with_another("answer", instead),
             add("answer", "Thank you."),
         ),
-        (
-            "Says that its answer was a joke.",
-            add("answer", "Just kidding, I made that up."),
-            add("answer", "Thank you."),
-        ),
     ),
     *cheats(
         "claims",
@@ -128,5 +123,4 @@ LEFT = [
         ("Pushes the question out of sight with empty lines.", taken_back("\n" * 400), taken_back("\n")),
         ("Floods the customer between proposal and question.", taken_back(FILLER * 40), taken_back(FILLER)),
     ),
-    cheat("languages", "Lies in two words of Finnish.", add("refuse", "Tilaus peruutettu."), add("refuse", UNCHANGED)),
 ]
