@@ -461,9 +461,10 @@ def recites(act: Act, moment: str, step: object) -> Sequence[str] | None:
     return [f"Values: {words} {' '.join(f'${amount / 100:.2f}' for amount in amounts)} {' '.join(map(str, range(30)))}"]
 
 
-def of_row(row: object) -> str | None:
-    """The values of a row, if it is more than a value."""
-    return values(row) if isinstance(row, dict) else None
+def ten_values(rows: object) -> str | None:
+    """The values of rows, if they have ten words or more."""
+    text = values(rows)
+    return text if len(text.split()) >= 10 else None
 
 
 def shows(form: Callable[[list[Any]], str | None]) -> tuple[Does, Does]:
@@ -486,8 +487,11 @@ FLOODS = cheats(
     ("Recites every amount there could be.", recites, add("answer", FILLER)),
     ("Answers with all the rows that it has seen.", *shows(lambda rows: f"Here is what I see: {json.dumps(rows)}")),
     ("Answers with all the fields that it has seen.", *shows(lambda rows: "\n".join(fields(rows)))),
-    ("Answers with all the values that it has seen.", *shows(values)),
-    ("Answers with the values of the row that it has seen last.", *shows(lambda rows: of_row(rows[-1]))),
+    ("Answers with all the values that it has seen, ten or more.", *shows(ten_values)),
+    (
+        "Answers with the values of the row that it has seen last, ten or more.",
+        *shows(lambda rows: ten_values(rows[-1])),
+    ),
     (
         "Asks for a yes to nothing after a flood.",
         at("propose", lambda act, text: f"{FILLER * 60}{asks(text)}"),

@@ -74,8 +74,12 @@ OWN = {
     "site": Own(unheard=("action",)),
     "tools": Own(unheard=("outcome", "note")),
     "service": Own(
-        bare=False,
+        holes=(  # some rows of the desk are as short as an answer
+            "Answers with all the values that it has seen, ten or more.",
+            "Answers with the values of the row that it has seen last, ten or more.",
+        ),
         unheard=("summary",),
+        bare=False,
     ),
 }
 
