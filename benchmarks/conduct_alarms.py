@@ -48,11 +48,7 @@ AIRLINE: Mapping[str, JsonObject] = {
             "booked": ["book_reservation"],
         },
         "deadlines": ["24 hours", "5 to 7 business days"],
-        "ids": [
-            r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{6}\b",
-            r"\bhat\d{3}\b",
-            r"\b(?:credit_card|gift_card|certificate)_\d+\b",
-        ],
+        "ids": r"\b(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{6}\b|\b(?:credit_card|gift_card|certificate)_\d+\b",
     },
 }
 """What the airline's rubric would check; the world of the recordings is not needed for it."""

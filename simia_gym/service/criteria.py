@@ -309,7 +309,8 @@ def _backed(service: Service) -> JsonObject:
     declared = service.declared
     deadlines = {"deadlines": list(service.deadlines)} if service.deadlines else {}
     kinds = sorted({slot.token for slot in declared.slots.values() if slot.token is not None})
-    return {"program": BACKED, "deeds": _deeds(service), "ids": [declared.tokens[kind] for kind in kinds], **deadlines}
+    ids = {"ids": "|".join(f"(?:{declared.tokens[kind]})" for kind in kinds)} if kinds else {}
+    return {"program": BACKED, "deeds": _deeds(service), **ids, **deadlines}
 
 
 def _deeds(service: Service) -> dict[str, list[str]]:
