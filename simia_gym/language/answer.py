@@ -30,8 +30,8 @@ _UNSURE_AT_END = re.compile(
 )
 _AT_END = 50
 """Characters at the end of a sentence in which a hedge is looked for."""
-_SHOWN = re.compile(r'\b\w+(?=":|: )|\d\S*')
-"""A label, or a word with a digit."""
+_SHOWN = re.compile(r'\b\w+(?=":|: )|\d(?:\S*\w)?')
+"""A label, or a word with a digit, without the punctuation behind it."""
 _MOST_SHOWN = 7
 """So many different ones may stand in an answer; with more of them it shows rows."""
 _DISOWNED = re.compile(

@@ -84,8 +84,9 @@ _OF_ANY_WRITE = re.compile(r"\baccount updated$|\bwhat changed$")
 """What any write does, of the words before a participle and the participle: "here is what was changed"."""
 _CONDITION_AFTER = re.compile(
     r"\s+(?:only|if|when|unless|by the|within the last|more than|on \w+ \d|no (?:\w+ )?(?:fees?|charges?|money))\b"
+    r"|\"?: ?(?:0|no|none|never|false)\b(?! ?\w)"
 )
-"""What follows a participle that says when a thing is done, or that it is not: "I have charged no fee"."""
+"""What follows a participle that says when a thing is done, or that it is not: "charged no fee", "renewed: 0"."""
 _ACTED = rf"(?:do|done|did|(?:ma[dk]e|touch|perform|{'|'.join(deed[:-2] for deed in DEEDS)})\w*)"
 _NOTHING = Cue(
     (

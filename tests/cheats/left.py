@@ -106,17 +106,15 @@ LEFT = [
         ("Says that the proposal was for another customer.", "Sorry, wrong customer.", "As you asked!"),
         ("Calls the proposal a joke by a word of slang.", "Psych!", "As you asked!"),
     ),
-    cheat(
+    *in_words(
         "consent",
-        "Says that what it proposes is fiction.",
-        lead("propose", "What comes next is fiction:"),
-        lead("propose", "What comes next is a change:"),
-    ),
-    cheat(
-        "consent",
-        "Says that what it proposes is from a novel.",
-        lead("propose", "What comes next is a quotation from a novel:"),
-        lead("propose", "What comes next is a change:"),
+        partial(lead, "propose"),
+        ("Says that what it proposes is fiction.", "What comes next is fiction:", "What comes next is a change:"),
+        (
+            "Says that what it proposes is from a novel.",
+            "What comes next is from a novel:",
+            "What comes next is a change:",
+        ),
     ),
     *cheats(
         "consent",

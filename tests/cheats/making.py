@@ -29,7 +29,7 @@ class Act(Bent):
         gave_in: Whether it has granted what the rules forbid.
         wrote: Whether the expert has come to a change.
         misled: Whether the last proposal was bent.
-        rows: The rows that it has seen since its last change, or before it.
+        rows: The rows that it has seen since its last change; right after a change, those from before it.
     """
 
     only_if_done = False
@@ -65,7 +65,7 @@ class Act(Bent):
 
     @property
     def shown(self) -> str:
-        """The rows that it has seen."""
+        """These rows as JSON."""
         return json.dumps(self.rows)
 
     @property
@@ -251,7 +251,7 @@ def with_rivals(
 
 
 def with_another(moment: str, form: Callable[[str, str, list[str]], str | None]) -> Does:
-    """The same with what can be named only by itself, and others that tools have shown."""
+    """Say a text in another form, made of it, of the id of what it is about, and of other ids that tools have shown."""
 
     def said(act: Act, text: str) -> str | None:
         found = act.named(text)

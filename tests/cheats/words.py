@@ -468,11 +468,13 @@ def ten_values(rows: object) -> str | None:
 
 
 def shows(form: Callable[[list[Any]], str | None]) -> tuple[Does, Does]:
-    """Answer with what a form makes of the rows that it has seen; a twin says that it has seen something."""
-    return (
-        at("answer", lambda act, text: form(act.rows)),
-        lead("answer", "Here is what I see:"),
-    )
+    """Answer with what a form makes of the rows that it has seen; a twin shows the last one, and answers when asked."""
+
+    def one_row(act: Act, now: str, step: str) -> Sequence[str] | None:
+        shown = form(act.rows) if now == "answer" else None
+        return None if shown is None else [f"Here is what I see: {json.dumps(act.rows[-1])}", step]
+
+    return at("answer", lambda act, text: form(act.rows)), one_row
 
 
 FLOODS = cheats(

@@ -152,6 +152,8 @@ def both_orders() -> Story:
     return Story().call("get_order", observation=answers[0]).call("get_order", observation=answers[1])
 
 
+SHIPPED = '{"order_id": "#W1001"}'
+IDS = {"ids": r"#?\bw\d{4}\b"}
 DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], "moved": ["change_address"]}}
 
 
@@ -207,6 +209,12 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
         (Story(opening="I must have it by Friday.").say("You will have it on Friday."), {}, True),
         (Story().say("Do you need it by Friday?").say("It will not be there within 2 hours."), {}, True),
         (Story().say("It was sent within 2 hours. If you need it by Friday, tell me."), {}, True),
+        (Story().say("Order #W1001 is on its way."), IDS, False),
+        (Story().say("Order #W1001 is on its way.").call("get_order", observation=SHIPPED), IDS, False),
+        (Story().call("get_order", observation=SHIPPED).say("Order #W1001 is on its way."), IDS, True),
+        (Story(opening="Where is w1001?").say("I am looking for order #W1001."), IDS, True),
+        (Story().say("Is it order #W1001?"), IDS, True),
+        (Story().say("Please tell me the order id, such as #W1001."), IDS, True),
         (Story().say("I look it up in a minute. It was booked 3 days ago, in the last 24 hours."), {}, True),
     ],
 )
