@@ -16,8 +16,7 @@ import os
 import threading
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -28,14 +27,12 @@ from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import RESERVE, append, check_room
 from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.structured import read_reply
-from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
 from simia_gym.types import JsonObject
 
 Mode = Literal["record", "replay"]
 _VERSION = 1
 _MISS = "cassette_miss"
-_POLL = 0.05
 
 
 class Cassette:
@@ -60,8 +57,6 @@ class Cassette:
         self._takes: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
         self._full: StorageError | None = None
-        self._in_flight = 0
-        fresh_after_fork(self)
         if mode == "replay":
             check_regular(self.path)
             if not self.path.is_file():
@@ -138,35 +133,15 @@ class Cassette:
             self._lines[line["key"]] = line
             return line
 
-    @asynccontextmanager
-    async def request(self) -> AsyncIterator[None]:
-        """The time of one request, whose reply must find room.
+    def check_room(self) -> None:
+        """Check before a request is sent that its reply can be kept.
 
         Raises:
-            StorageError: The disk is almost full. The replies of the requests in flight have been kept: raised earlier,
-                the error would end the run, and they would be paid for and lost.
+            StorageError: The disk is almost full, or an earlier reply could not be kept.
         """
-        try:
-            if self._full is None:
-                check_room(self.path, RESERVE // 2)
-        except StorageError as error:
-            self._full = error
         if self._full is not None:
-            while self._in_flight:
-                await asyncio.sleep(_POLL)
             raise self._full
-        with self._lock:
-            self._in_flight += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._in_flight -= 1
-
-    def after_fork(self) -> None:
-        """In a forked process, forget the requests in flight: they belong to the parent."""
-        self._lock = threading.Lock()
-        self._in_flight = 0
+        check_room(self.path, RESERVE // 2)
 
     def _open(self, resume: bool) -> None:
         check_regular(self.path)
@@ -248,30 +223,27 @@ class _Wrapped:
             "model": self.name,
         }
         try:
-            async with self._cassette.request():
-                return await self._asked(self._model, request, line)
+            self._cassette.check_room()
+            try:
+                reply = await self._model.complete(request)
+            except Fault as fault:
+                # Record and cassette must hold the same message, and a cassette must not contain addresses.
+                shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
+                kept = {"kind": shown.kind, "message": shown.message, "role": shown.role}
+                self._cassette.keep({**line, "fault": kept})
+                raise shown from None
+            answer = {
+                "raw": reply.raw,
+                "message": dict(reply.message),
+                "finish_reason": reply.finish_reason,
+                "model": reply.model,
+                "usage": reply.usage._asdict(),
+            }
+            stands = self._cassette.keep({**line, "reply": answer})
+            return reply if stands.get("reply") is answer else self._give(stands, request)
         finally:
             del self._in_flight[spot]
             done.set_result(None)
-
-    async def _asked(self, model: ChatModel, request: ChatRequest, line: JsonObject) -> Reply:
-        try:
-            reply = await model.complete(request)
-        except Fault as fault:
-            # Record and cassette must hold the same message, and a cassette must not contain addresses.
-            shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
-            kept = {"kind": shown.kind, "message": shown.message, "role": shown.role}
-            self._cassette.keep({**line, "fault": kept})
-            raise shown from None
-        answer = {
-            "raw": reply.raw,
-            "message": dict(reply.message),
-            "finish_reason": reply.finish_reason,
-            "model": reply.model,
-            "usage": reply.usage._asdict(),
-        }
-        stands = self._cassette.keep({**line, "reply": answer})
-        return reply if stands.get("reply") is answer else self._give(stands, request)
 
     def _give(self, line: Mapping[str, Any], request: ChatRequest) -> Reply:
         fault = line.get("fault")

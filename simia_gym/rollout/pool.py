@@ -163,7 +163,13 @@ class Pool:
                 if record is None:
                     if not self._has_room(store):
                         return
-                    record, line, times = await self.play_job(job, several.set)
+                    try:
+                        record, line, times = await self.play_job(job, several.set)
+                    except StorageError as error:
+                        # Raised at the end, so that the episodes in flight keep the replies that were paid for.
+                        self._full = error
+                        self.halt()
+                        return
                     store.write(line, times, record.blobs)
                 self.summary.add(record, reused=known is not None)
                 if self._on_done is not None:
