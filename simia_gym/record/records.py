@@ -127,16 +127,24 @@ class Record:
             InputError: An event or a field was altered; names the field.
         """
         Ledger.verify(self.events, self.head)
-        said: JsonObject = {"turns": len(self.actions)}
-        for event in self.events:
-            if event["type"] == "end":
-                said["ended"] = event.get("reason")
-            elif event["type"] == "verdict":
-                said["verdict"] = {name: value for name, value in event.items() if name not in ("i", "type")}
-        said |= {name: said.get("verdict", {}).get(name) for name in ("reward", "valid", "success", "score", "fault")}
-        for name, value in said.items():
+        for name, value in self.said_by_events().items():
             if encode(getattr(self, name)) != encode(value):
                 raise InputError(f"its {name} is not that of its events", fix="Restore the file, or take the line out.")
+
+    def said_by_events(self) -> JsonObject:
+        """The fields of the line that repeat what the events say, as these say it."""
+        said: JsonObject = {"turns": len(self.actions)}
+        for event in self.events:
+            if event["type"] == "start":
+                said |= {name: event.get(name) for name in ("task", "kind", "split", "seed")}
+            elif event["type"] == "end":
+                said["ended"] = event.get("reason")
+            elif event["type"] == "fault":
+                said["ended"] = "fault"
+            elif event["type"] == "verdict":
+                said["verdict"] = {name: value for name, value in event.items() if name not in ("i", "type")}
+        verdict = said.get("verdict", {})
+        return said | {name: verdict.get(name) for name in ("reward", "valid", "success", "score", "fault")}
 
     @property
     def actions(self) -> list[str]:

@@ -19,7 +19,6 @@ from simia_gym.llm.ask import RecordedModel
 from simia_gym.record.finished_episode import TOKEN_LIMIT
 from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.record.records import Record, read_lines
-from simia_gym.record.verdict import to_json
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
 from simia_gym.simulators.pins import MemoryPins
@@ -178,14 +177,10 @@ class _Recorded:
 def _compare_events(record: Record, episode: Episode) -> None:
     """Compare the events, and the fields of the line that repeat them."""
     events, fresh = record.events, [dict(event) for event in episode.ledger.events]
-    verdict: JsonObject = to_json(episode.verdict) if episode.verdict is not None else {}
-    outcome: JsonObject = {"turns": episode.turn, "ended": episode.ended, "head": episode.ledger.head}
     late = (record.fault or {}).get("kind") == "timeout"
     cut = next((i for i, event in enumerate(events) if late and event["type"] == "fault"), None)
-    if cut is not None:
-        # The time limit ended the episode in the middle of a step: only the events before that are repeatable.
-        verdict = {name: value for name, value in events[-1].items() if name not in ("i", "type")}
-        events, fresh, outcome = events[:cut], fresh[:cut], {}
+    # The time limit ended the episode in the middle of a step: only the events before that are repeatable.
+    events, fresh = events[:cut], fresh[:cut]
     found = first_divergence(events, fresh)
     if found is not None:
         expected, got = (None if value is ABSENT else value for value in (found.expected, found.got))
@@ -194,11 +189,7 @@ def _compare_events(record: Record, episode: Episode) -> None:
         Ledger.verify(record.events, record.head)
     except InputError as error:
         raise _DivergenceError(None, "/head", record.head, episode.ledger.head, error.what) from error
-    started = record.start
-    names = ("task", "kind", "split", "seed") if started else ()  # a bad task never starts
-    outcome |= {name: started.get(name) for name in names}
-    outcome |= {name: verdict.get(name) for name in ("reward", "valid", "success", "score", "fault")}
-    _expect(record, {**outcome, "verdict": verdict}, "the line says something else than its events")
+    _expect(record, record.said_by_events(), "the line says something else than its events")
 
 
 def _expect(record: Record, fields: JsonObject, reason: str) -> None:
