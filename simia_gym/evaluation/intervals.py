@@ -15,11 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from simia_gym.errors import InputError
-from simia_gym.rollout.summary import wilson
+from simia_gym.rollout.summary import Z95, wilson
 from simia_gym.types import JsonObject
 
 RESAMPLES = 10_000
-_Z95 = 1.959963984540054
 _LOW, _HIGH = 0.025, 0.975
 
 
@@ -106,5 +105,5 @@ def agresti_min(gained: int, lost: int, pairs: int) -> tuple[float, float]:
     """
     total, more, less = pairs + 2, gained + 0.5, lost + 0.5
     centre = (more - less) / total
-    half = _Z95 * math.sqrt(more + less - (more - less) ** 2 / total) / total
+    half = Z95 * math.sqrt(more + less - (more - less) ** 2 / total) / total
     return max(-1.0, centre - half), min(1.0, centre + half)

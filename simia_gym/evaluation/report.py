@@ -101,24 +101,16 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
     valid = [one for one in tasks if one.valid]
     return {
         "tasks": len(tasks),
-        "episodes": sum(one.valid + one.invalid for one in tasks),
+        "episodes": sum(one.episodes for one in tasks),
         "valid": sum(one.valid for one in tasks),
         "invalid": sum(one.invalid for one in tasks),
-        "pass_at_1": mean_over_tasks([_success_rate(one) for one in valid], seed=seed),
+        "pass_at_1": mean_over_tasks([one.successes / one.valid for one in valid], seed=seed),
         "pass_hat_k": hat,
         "pass_at_k": at,
         "tasks_with_fewer_valid_trials_than_k": left_out,
-        "mean_reward": mean_over_tasks([_mean_reward(one) for one in valid], seed=seed),
+        "mean_reward": mean_over_tasks([one.reward / one.valid for one in valid], seed=seed),
         "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed),
     }
-
-
-def _success_rate(one: TaskTrials) -> float:
-    return one.successes / one.valid
-
-
-def _mean_reward(one: TaskTrials) -> float:
-    return one.reward / one.valid
 
 
 def _pair(first: Series, second: Series, seed: int) -> JsonObject:
@@ -142,7 +134,8 @@ def _pair(first: Series, second: Series, seed: int) -> JsonObject:
     def hat(k: int) -> JsonObject:
         return difference(lambda one: pass_hat_k(one.valid, one.successes, k), k)
 
-    out |= {"pass_at_1": difference(_success_rate), "mean_reward": difference(_mean_reward)}
+    out["pass_at_1"] = difference(lambda one: one.successes / one.valid)
+    out["mean_reward"] = difference(lambda one: one.reward / one.valid)
     most = min(first.most_trials, second.most_trials)
     return {**out, "pass_hat_k": {str(k): hat(k) for k in listed_ks(most)}}
 

@@ -12,31 +12,17 @@ from typing import Any
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
+from simia_gym.rollout.summary import Tally, fault_name
 
 _MOST_LETTERS = 40
 """Maximum length of one setting in a label, in characters."""
 
 
 @dataclass
-class TaskTrials:
-    """The trials of one task: the number of valid ones, sums over these, and the number of invalid ones (faults)."""
+class TaskTrials(Tally):
+    """The trials of one task."""
 
-    kind: str
-    valid: int = 0
-    successes: int = 0
-    reward: float = 0.0
-    turns: int = 0
-    invalid: int = 0
-
-    def add(self, record: Record) -> None:
-        """Count one trial."""
-        if record.valid and record.reward is not None:
-            self.valid += 1
-            self.successes += record.success
-            self.reward += record.reward
-            self.turns += record.turns
-        else:
-            self.invalid += 1
+    kind: str = ""
 
 
 @dataclass
@@ -75,11 +61,9 @@ class Series:
             raise InputError(what, where=f"{self.source}:{record.line}", fix="Give each episode once.")
         self.keys.add(record.key)
         self.domain_hashes.add(record.domain_hash)
-        trials = self.tasks.setdefault(record.task, TaskTrials(record.kind))
-        trials.add(record)
+        self.tasks.setdefault(record.task, TaskTrials(kind=record.kind)).add(record)
         if not record.valid:
-            fault = record.fault or {}
-            self.faults[f"{fault['role']}:{fault['kind']}" if fault else "reward:invalid"] += 1
+            self.faults[fault_name(record)] += 1
 
     @property
     def most_trials(self) -> int:

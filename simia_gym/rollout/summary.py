@@ -11,14 +11,14 @@ from typing import Any
 from simia_gym.record.records import Record
 from simia_gym.types import JsonObject
 
-_Z95 = 1.959963984540054
+Z95 = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
     """The 95% Wilson score interval of a proportion: lower and upper bound."""
-    rate, square = successes / trials, _Z95**2
+    rate, square = successes / trials, Z95**2
     centre = (rate + square / (2 * trials)) / (1 + square / trials)
-    half = _Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
+    half = Z95 / (1 + square / trials) * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials**2))
     # With no successes, or only successes, one bound is exactly 0 or 1; rounding must not push it out of [0, 1].
     return (0.0 if not successes else max(0.0, centre - half)), (
         1.0 if successes == trials else min(1.0, centre + half)
@@ -60,6 +60,11 @@ class Tally:
             for name, value in vars(item).items():
                 setattr(total, name, getattr(total, name) + value)
         return total
+
+    @property
+    def invalid(self) -> int:
+        """Number of episodes without a reward."""
+        return self.episodes - self.valid
 
     @property
     def success_rate(self) -> float | None:
@@ -111,8 +116,7 @@ class Summary:
         if record.events and "models" in record.events[0]:
             self._count_answers(record)
         if not record.valid:
-            fault = record.fault or {}
-            name = f"{fault['role']}:{fault['kind']}" if fault else "reward:invalid"
+            name, fault = fault_name(record), record.fault or {}
             self.faults[name] += 1
             self.messages.setdefault(name, fault.get("message") or str(record.verdict.get("reason", "")))
 
@@ -138,7 +142,12 @@ class Summary:
     @property
     def invalid(self) -> int:
         """Episodes without a reward."""
-        return self.all.episodes - self.all.valid
+        return self.all.invalid
+
+
+def fault_name(record: Record) -> str:
+    """Why an episode is invalid: ``role:kind`` of its fault, or that the reward could not tell."""
+    return f"{record.fault['role']}:{record.fault['kind']}" if record.fault else "reward:invalid"
 
 
 def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
