@@ -107,13 +107,10 @@ def _text(content: Any) -> str:
 def _usage(found: Any) -> Usage:
     if type(found) is not dict:
         return Usage()
-    prompt, completion = found.get("prompt_tokens"), found.get("completion_tokens")
-    if type(prompt) is not int or prompt < 0:
-        prompt = 0
-    if type(completion) is not int or completion < 0:
-        completion = 0
-    details = found.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if type(details) is dict else 0
-    if type(cached) is not int or cached < 0:
-        cached = 0
-    return Usage(prompt, min(prompt, cached), completion)
+    prompt, details = _count(found.get("prompt_tokens")), found.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if type(details) is dict else 0
+    return Usage(prompt, min(prompt, cached), _count(found.get("completion_tokens")))
+
+
+def _count(found: Any) -> int:
+    return found if type(found) is int and found > 0 else 0
