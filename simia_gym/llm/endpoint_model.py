@@ -32,6 +32,7 @@ from simia_gym.llm.transport.http import Target
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
+_SENT = ("temperature", "top_p", "max_tokens")
 _jitter = random.Random()
 
 
@@ -111,20 +112,16 @@ class EndpointModel:
         """The fields of the request body except the messages."""
         settings, features = self.settings, self._features
         fields: dict[str, Any] = {"model": self.name}
-        if settings.temperature is not None:
-            fields["temperature"] = settings.temperature
-        if settings.top_p is not None:
-            fields["top_p"] = settings.top_p
-        if settings.max_tokens is not None:
-            fields["max_tokens"] = settings.max_tokens
+        for name in _SENT:
+            value = getattr(settings, name)
+            if value is not None:
+                fields[name] = value
         if settings.seed and request.seed is not None:
             fields["seed"] = seed_of(request.seed, worthless)
         if form is not None and mode != "none":
             fields["response_format"] = form.format[mode]
-        if settings.extra:
-            fields.update(settings.extra)
-        if request.body:
-            fields.update(request.body)
+        fields.update(settings.extra)
+        fields.update(request.body)
         for name in features.dropped:
             fields.pop(name, None)
         if features.renamed and "max_tokens" in fields:
