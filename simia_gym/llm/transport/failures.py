@@ -85,7 +85,7 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
         # Following a redirect would send the API key to another server.
         fix = f"{REDIRECTS}: give the final address as the base URL"
         return Failure("bad_request", f"HTTP {status}: {fix}", status=status)
-    text, code, param = _error_of(body)
+    text, code, param = (part[:KEPT] for part in _error_of(body))
     kind = _KIND_OF_STATUS.get(status)
     if kind is None:
         kind = "server_error" if status >= 500 or status in _PASSING else "bad_request"
@@ -151,12 +151,7 @@ def text_of(value: Any) -> str:
 
 
 def _error_of(body: bytes) -> tuple[str, str, str]:
-    """Text, code and parameter of an error body, in any of the layouts that servers use, cut to `KEPT` characters."""
-    text, code, param = (part[:KEPT] for part in _parts_of(body))
-    return text, code, param
-
-
-def _parts_of(body: bytes) -> tuple[str, str, str]:
+    """Text, code and parameter of an error body, in any of the layouts that servers use."""
     try:
         data: Any = orjson.loads(body)
     except ValueError:
