@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Any, Literal
@@ -58,7 +58,7 @@ class ModelSettings(Settings):
 
     def __post_init__(self) -> None:
         """Refuse secrets in `extra`, and fields that the package sets itself."""
-        if (secret := _secret_in(self.extra)) is not None:
+        if (secret := next(_secret_names(self.extra), None)) is not None:
             fix = "Settings stand in every record: give keys by api_key or environment variables."
             raise InputError(f"extra holds a secret, {secret!r}", where="extra", fix=fix)
         taken = sorted(_RESERVED & self.extra.keys())
@@ -85,17 +85,16 @@ class ModelSettings(Settings):
         return whole / 1e6
 
 
-def _secret_in(value: Any) -> str | None:
-    """The name of the first field that looks like an API key or password; ``None`` if there is none."""
+def _secret_names(value: Any) -> Iterator[str]:
+    """The names of the fields that look like an API key or password."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             if isinstance(item, str) and _SECRET.search(str(name)):
-                return str(name)
-            if (found := _secret_in(item)) is not None:
-                return found
+                yield str(name)
+            yield from _secret_names(item)
     elif isinstance(value, list | tuple):
-        return next((found for item in value if (found := _secret_in(item)) is not None), None)
-    return None
+        for item in value:
+            yield from _secret_names(item)
 
 
 NO_MATTER = frozenset({"timeout", "retries", "backoff", "concurrency", "price_in", "price_cached", "price_out"})
