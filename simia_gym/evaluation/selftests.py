@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from simia_gym.common.files import read_jsonl
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.validation import validated
+from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.world import World
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.state import State
@@ -29,16 +29,12 @@ FILE = "selftests.jsonl"
 _FIX = "Mend the tool, or what the example expects."
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Call(_Part):
+class _Call(StrictModel):
     name: str
-    arguments: JsonObject = {}
+    arguments: JsonObject = Field(default_factory=dict)
 
 
-class _Expected(_Part):
+class _Expected(StrictModel):
     outcome: Any = None
     error_code: Any = None
     observation: Any = None
@@ -46,7 +42,7 @@ class _Expected(_Part):
     ops: Any = None
 
 
-class Example(_Part):
+class Example(StrictModel):
     """One line of the file."""
 
     setup: list[JsonObject] | None = None
