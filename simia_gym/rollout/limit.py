@@ -14,10 +14,11 @@ import signal
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ class Clock:
         async with asyncio.timeout(self._seconds) as limit:
             self._open.add(limit)
             try:
-                return await _Stepwise(work(lambda: _left(limit) <= 0), self, limit)
+                return await _stepwise(work(lambda: _left(limit) <= 0), self, limit)
             finally:
                 self._open.discard(limit)
 
@@ -103,37 +104,28 @@ def _left(limit: asyncio.Timeout) -> float:
     return (limit.when() or math.inf) - time.monotonic()
 
 
-class _Stepwise(Generic[T]):
-    """Runs a coroutine and times each piece between two awaits."""
-
-    def __init__(self, work: Coroutine[Any, Any, T], clock: Clock, limit: asyncio.Timeout) -> None:
-        self._work, self._clock, self._limit = work, clock, limit
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        given: Any = None
-        raised: BaseException | None = None
-        while True:
-            try:
-                with self._clock.step(self._limit):
-                    waits_for = self._work.send(given) if raised is None else self._work.throw(raised)
-            except StopIteration as stop:
-                result: T = stop.value
-                return result
-            except TimeUpError:
-                if inspect.getcoroutinestate(self._work) != inspect.CORO_CLOSED:
-                    self._end()  # the alarm interrupted this module, not the coroutine
-                raise
-            try:
-                given, raised = (yield waits_for), None
-            except BaseException as error:
-                given, raised = None, error
-
-    def _end(self) -> None:
-        """Raise the error inside the coroutine, so that its cleanup code runs."""
+@types.coroutine
+def _stepwise(work: Coroutine[Any, Any, T], clock: Clock, limit: asyncio.Timeout) -> Generator[Any, Any, T]:
+    """Run a coroutine and time each piece between two awaits."""
+    given: Any = None
+    raised: BaseException | None = None
+    while True:
         try:
-            self._work.throw(TimeUpError())
-        except (StopIteration, TimeUpError):
-            return
+            with clock.step(limit):
+                waits_for = work.send(given) if raised is None else work.throw(raised)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        except TimeUpError:
+            if inspect.getcoroutinestate(work) != inspect.CORO_CLOSED:
+                # The alarm interrupted this module, not the coroutine, whose cleanup code must run.
+                with suppress(StopIteration, TimeUpError):
+                    work.throw(TimeUpError())
+            raise
+        try:
+            given, raised = (yield waits_for), None
+        except BaseException as error:
+            given, raised = None, error
 
 
 def _in_main_thread() -> bool:
