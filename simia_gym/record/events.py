@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
+from simia_gym.common.validation import StrictModel
 from simia_gym.types import JsonObject, Op, Outcome, Speaker, ToolCall, Verdict
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Event:
+class _Event(StrictModel):
     i: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class _InTurn(_Event):
     turn: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class StartEvent(_Event):
     """First: what is played."""
 
@@ -36,14 +36,13 @@ class StartEvent(_Event):
     simulator: str
     user: str | None
     grammar: str = ""
-    models: dict[str, str] = field(default_factory=dict)
+    models: dict[str, str] = Field(default_factory=dict)
     history: str = ""
     stateless: bool = False
     uncounted: tuple[str, ...] = ()
     dev: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class MessageEvent(_InTurn):
     """The environment's first message."""
 
@@ -54,7 +53,6 @@ class MessageEvent(_InTurn):
     meta: JsonObject
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActionEvent(_InTurn):
     """An action of the policy."""
 
@@ -63,7 +61,6 @@ class ActionEvent(_InTurn):
     beside: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class InvalidEvent(_InTurn):
     """The answer to an action that was no valid one."""
 
@@ -72,7 +69,6 @@ class InvalidEvent(_InTurn):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class TransitionEvent(_InTurn):
     """The answer to a call, or to a message to the user."""
 
@@ -89,7 +85,6 @@ class TransitionEvent(_InTurn):
     reveals: tuple[Op, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelEvent(_InTurn):
     """A reply of a model."""
 
@@ -105,7 +100,6 @@ class ModelEvent(_InTurn):
     usage: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RejectedEvent(_InTurn):
     """A reply of a model that broke rules."""
 
@@ -116,7 +110,6 @@ class RejectedEvent(_InTurn):
     violations: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnswerEvent(_InTurn):
     """The agent's own end action."""
 
@@ -124,7 +117,6 @@ class AnswerEvent(_InTurn):
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class FaultEvent(_Event):
     """The infrastructure failed."""
 
@@ -134,7 +126,6 @@ class FaultEvent(_Event):
     message: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class EndEvent(_InTurn):
     """The episode is over."""
 
@@ -144,9 +135,10 @@ class EndEvent(_InTurn):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictEvent(Verdict, _Event):
+class VerdictEvent(Verdict):
     """Last: the verdict."""
 
+    i: int
     type: Literal["verdict"]
 
 
