@@ -8,7 +8,6 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
@@ -68,9 +67,6 @@ class Option:
         kind, default, declared = self.kind, self.default, [self.flag]
         if self.repeated:
             kind, default = list[str], None
-        elif self.choices:
-            names = StrEnum("Choice", {word: word for word in self.choices})  # type: ignore[misc]
-            kind, default = names, None if default is None else names(default)
         elif kind is bool:
             declared = [self.flag if default is False else f"{self.flag}/{self.negated}"]
         elif float in _alternatives(self.field.annotation):
@@ -97,8 +93,6 @@ class Option:
         Raises:
             InputError: An item of a mapping is not ``KEY=VALUE``.
         """
-        if isinstance(typed, StrEnum):
-            return typed.value
         if not self.repeated:
             return typed
         return _read_words(self, typed or ()) if _is_mapping(self.kind) else tuple(typed or ())
