@@ -6,11 +6,7 @@ The inputs of the first tests are so long that anything quadratic would not end;
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -137,22 +133,6 @@ def test_check_names_the_aliases(desk: str, simia: Simia) -> None:
     assert "aliases" in done.err
 
 
-def calls(function: Callable[[], Any]) -> int:
-    """How many functions are called, those in C included."""
-    count = 0
-
-    def note(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 FLOODS = [
     *("Shall I? yes no. ", "#W1234567 $12.50 9 ", "I will cancel the order. ", "not not ", "What is your email? "),
     *("a, b, ", " ", "\n", "a", ".", '"', "can't won't ", "(", "or ", "\ufb01", "a\u0301", "\u200b", "а", "1"),
@@ -170,7 +150,7 @@ def test_a_flood_in_an_action(grammar: Grammar, unit: str) -> None:
             grammar.parse(unit * (size // len(unit)))
 
     read(1000)
-    assert calls(lambda: read(80_000)) <= 2.5 * calls(lambda: read(40_000)) + 200
+    assert calls_in(read, 80_000)[0] <= 2.5 * calls_in(read, 40_000)[0] + 200
 
 
 @pytest.mark.parametrize("unit", FLOODS)
@@ -179,7 +159,7 @@ def test_a_flood_in_the_users_hearing(unit: str) -> None:
 
     def hear(size: int) -> int:
         env.reset(seed=3)
-        return calls(lambda: env.step(unit * (size // len(unit))))
+        return calls_in(env.step, unit * (size // len(unit)))[0]
 
     hear(1000)
     assert hear(24_000) <= 2.5 * hear(12_000) + 1000
