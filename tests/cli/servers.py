@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,17 +19,18 @@ def completion(text: str) -> bytes:
 
 
 @contextmanager
-def answering(status: int, body: bytes, kind: str = "application/json") -> Iterator[str]:
-    """Serve the same answer to everything; yields the address."""
+def replying(answer: Callable[[BaseHTTPRequestHandler], tuple[int, bytes, dict[str, str]]]) -> Iterator[str]:
+    """Serve what a function makes of a request: status, body and headers; yields the address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, body, headers = answer(self)
             self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 
@@ -39,7 +40,6 @@ def answering(status: int, body: bytes, kind: str = "application/json") -> Itera
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
     # A server looks every 10 ms whether it shall stop, instead of every 500.
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -49,3 +49,8 @@ def answering(status: int, body: bytes, kind: str = "application/json") -> Itera
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def answering(status: int, body: bytes, kind: str = "application/json") -> AbstractContextManager[str]:
+    """Serve the same answer to everything."""
+    return replying(lambda request: (status, body, {"Content-Type": kind}))

@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import gymnasium as gym
 import pytest
 
 from simia_gym.errors import Fault, InUse
-from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.llm.types import ChatRequest
+
+from ..simulators.desk import Double, tool_call
 
 RETAIL = "simia/retail-v0"
 
 
-class Dead:
-    """A model that is gone."""
-
-    name = "dead"
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        raise Fault("connection", "no connection: refused", role=request.role)
-
-
 def options(on_fault: str) -> dict[str, Any]:
-    return {"user": "llm", "models": {"user": Dead()}, "on_fault": on_fault}
+    """A customer whose model is gone."""
+    gone = Double(Fault("connection", "no connection: refused", role="user"))
+    return {"user": "llm", "models": {"user": gone}, "on_fault": on_fault}
 
 
 @pytest.mark.parametrize(
@@ -67,37 +62,29 @@ def test_a_marked_environment_is_checked_by_gymnasium_and_goes_on() -> None:
         assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, True, False)
 
 
-class Slow:
-    """A model that answers when it is told to, and never in the form."""
-
-    name = "slow"
-
-    def __init__(self) -> None:
-        self.asked, self.go = threading.Event(), threading.Event()
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        self.asked.set()
-        await asyncio.to_thread(self.go.wait)
-        raise Fault("bad_reply", "no answer", role=request.role)
-
-
 @pytest.mark.parametrize("vector", [False, True])
 def test_one_environment_in_two_threads_is_told(vector: bool) -> None:
-    slow = Slow()
-    given: dict[str, Any] = {"simulator": "llm", "models": {"simulator": slow}, "pins": False}
+    asked, go = threading.Event(), threading.Event()
+
+    async def answer(request: ChatRequest) -> Never:
+        asked.set()
+        await asyncio.to_thread(go.wait)
+        raise Fault("bad_reply", "no answer", role=request.role)
+
+    given: dict[str, Any] = {"simulator": "llm", "models": {"simulator": Double(answer)}, "pins": False}
     env: Any = gym.make_vec(RETAIL, num_envs=1, **given) if vector else gym.make(RETAIL, **given).unwrapped
     env.reset(seed=1)
-    call = '<tool_call>\n{"name": "get_order_details", "arguments": {"order_id": "#W1000001"}}\n</tool_call>'
+    call = tool_call("get_order_details", order_id="#W1000001")
     action: Any = (call,) if vector else call
     steps: list[Any] = []
     first = threading.Thread(target=lambda: steps.append(env.step(action)))
     first.start()
-    assert slow.asked.wait(30)
+    assert asked.wait(30)
     seconds: list[Callable[[], object]] = [lambda: env.step(action), lambda: env.reset(seed=2)]
     for second in seconds:
         with pytest.raises(InUse, match="an environment of its own"):
             second()
-    slow.go.set()
+    go.set()
     first.join(30)
     assert bool(steps[0][3])
     env.reset(seed=2)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from simia_gym.common.secrets import forms, without_secrets
 from simia_gym.types import JsonObject
 
 from ..cli.conftest import Simia, desk, simia
+from ..cli.servers import replying
 
 __all__ = ["desk", "simia"]
 
@@ -55,42 +56,17 @@ SAYS: dict[str, Say] = {
 }
 
 
-@contextmanager
-def repeating(say: Say, way: str = "key", after: int = 0) -> Iterator[str]:
+def repeating(say: Say, way: str = "key", after: int = 0) -> AbstractContextManager[str]:
     """A server that says what it was sent, in every form; the first answers are harmless. Yields host and port."""
-    answers = [0]
+    answers = itertools.count()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(request: BaseHTTPRequestHandler) -> tuple[int, bytes, dict[str, str]]:
+        plain = [form for secret in SECRETS[way] for form in forms(secret) if "\\" not in form]
+        sent = " | ".join([request.path, *request.headers.values(), *plain])
+        status, body = say(sent) if next(answers) >= after else SAYS["text"]("Hello")
+        return status, json.dumps(body).encode(), {"Location": f"http://127.0.0.1:9/{quote(KEY, safe='')}"}
 
-        def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            answers[0] += 1
-            plain = [form for secret in SECRETS[way] for form in forms(secret) if "\\" not in form]
-            sent = [self.path, *self.headers.values(), *plain]
-            status, body = say(" | ".join(sent)) if answers[0] > after else SAYS["text"]("Hello")
-            data = json.dumps(body).encode()
-            self.send_response(status, "said")
-            self.send_header("Location", f"http://127.0.0.1:9/{quote(KEY, safe='')}")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = _answer
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    # A server looks every 10 ms whether it shall stop, instead of every 500.
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return replying(answer)
 
 
 def leaks(text: str, way: str = "key") -> list[str]:

@@ -28,23 +28,16 @@ from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.transport.http import close_connections
 
 from ..llm.server import FORM, request
-from ..llm.test_http import authority, tls_of, writing
+from ..llm.test_http import _no_proxies, authority, tls_of, writing
 from .answers import KEY, TIMEOUT, Hostile, closes, hostile, said
 
-__all__ = ["authority"]
+__all__ = ["_no_proxies", "authority"]
 
 TRANSPORTS = ("plain", "tls", "proxy", "tunnel", "sdk", "own")
 GOOD = said('{"n": 1}')
 KINDS = frozenset().union(*(one.kinds for one in hostile("").values()))
 MOST = 150_000_000
 _AT_ONCE = 8
-
-
-@pytest.fixture(autouse=True)
-def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.upper().endswith("_PROXY") or name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
-            monkeypatch.delenv(name)
 
 
 class Server:
