@@ -6,56 +6,46 @@ from pathlib import Path
 
 import pytest
 
-from simia_gym.domain.registration import CUSTOM
 from simia_gym.evaluation.checker import check_folder
-from simia_gym.oracle.options import OracleOptions
-from simia_gym.oracle.server import serve_in_thread
-from simia_gym.record.records import Record
-from simia_gym.rollout.replay import replay_file
 from simia_gym.state import State
 from simia_gym.types import ToolCall
 from simia_gym.views.slices import compile_reads
 
 from ..engine.conftest import edit
-from ..proof.stage import suite_of
-from ..rollout.conftest import Roll
-from .test_waiting import Says, written
+from .shell import played, transitions, written
 
 BIG = "mkdir big; seq 8000 | tee big/1 | tee big/2 > /dev/null"  # two of 39 kB, and 60 kB are the most for a slice
 
 
-def played(files: Path, path: Path, simulator: str, *commands: str) -> Record:
+@pytest.fixture
+def big(files: Path) -> Path:
+    """A copy of the file tree whose task begins with big files."""
     edit("tasks/test.jsonl", '"init": "', f'"init": "{BIG}; ')(files)
-    with serve_in_thread(OracleOptions(domains=(str(files),))) as server:
-        address = server.base_url if simulator == "llm" else None
-        suite = suite_of(CUSTOM, address, domain=str(files), split="test", simulator=simulator)
-        roll = Roll(suite, path)
-        roll(lambda: Says(*map(written, commands), "Done."))
-    assert all(proof.proven for proof in replay_file(path))
-    return roll.records[0]
+    return files
 
 
 @pytest.mark.parametrize("simulator", ["world", "llm"])
-def test_big_files_stand_in_nobodys_way(files: Path, tmp_path: Path, simulator: str) -> None:
-    record = played(files, tmp_path / "r", simulator, "ls big", "head -2 big/1", "rm big/1", "mv log/a.txt log/b.txt")
-    done = [event for event in record.events if event["type"] == "transition"]
+def test_big_files_stand_in_nobodys_way(big: Path, tmp_path: Path, simulator: str) -> None:
+    commands = ("ls big", "head -2 big/1", "rm big/1", "mv log/a.txt log/b.txt")
+    record = played(big, tmp_path / "r", *map(written, commands), simulator=simulator)
+    done = transitions(record)
     assert [event["observation"] for event in done] == ["1\n2\n", "1\n2\n", "", ""]
     cut = [event["meta"].get("cut", []) for event in done]
-    big = [f"/files/big~1{number}/text" for number in (1, 2)]
-    assert cut == ([[]] * 4 if simulator == "world" else [big, big, big, big[1:]])
+    both = [f"/files/big~1{number}/text" for number in (1, 2)]
+    assert cut == ([[]] * 4 if simulator == "world" else [both, both, both, both[1:]])
     assert record.verdict["criteria"][0]["reason"].startswith("something else changed: /files/big~11:")
 
 
 @pytest.mark.parametrize(
     "command", ["wc -l big/1 > count", "tail -1 big/1", "mv big/1 big/3", "echo more >> big/1", "cat big/1"]
 )
-def test_an_answer_that_depends_on_what_was_cut_off_is_a_fault(files: Path, tmp_path: Path, command: str) -> None:
-    record = played(files, tmp_path / "r", "llm", command)
+def test_an_answer_that_depends_on_what_was_cut_off_is_a_fault(big: Path, tmp_path: Path, command: str) -> None:
+    record = played(big, tmp_path / "r", written(command), simulator="llm")
     assert (record.valid, record.reward, record.fault and record.fault["kind"]) == (False, None, "cut_off")
 
 
-def test_what_was_cut_off_is_not_overwritten(files: Path, tmp_path: Path) -> None:
-    record = played(files, tmp_path / "r", "llm", "echo new > big/1")
+def test_what_was_cut_off_is_not_overwritten(big: Path, tmp_path: Path) -> None:
+    record = played(big, tmp_path / "r", written("echo new > big/1"), simulator="llm")
     assert record.fault is not None
     assert record.fault["kind"] == "invalid_reply"
     rejected = [event for event in record.events if event["type"] == "rejected"]
@@ -66,10 +56,9 @@ def test_what_was_cut_off_is_not_overwritten(files: Path, tmp_path: Path) -> Non
     ("command", "what"),
     [("tail -1 big/1", "observation is"), ("echo new > big/1", "it writes /files/big~11/text"), ("head -1 big/1", "")],
 )
-def test_the_checker_finds_gold_actions_that_need_what_was_cut_off(files: Path, command: str, what: str) -> None:
-    edit("tasks/test.jsonl", '"init": "', f'"init": "{BIG}; ')(files)
-    edit("tasks/test.jsonl", '"command": "', f'"command": "{command}; ')(files)
-    found = [problem.what for problem in check_folder(files).problems if "tool 'run'" in problem.where]
+def test_the_checker_finds_gold_actions_that_need_what_was_cut_off(big: Path, command: str, what: str) -> None:
+    edit("tasks/test.jsonl", '"command": "', f'"command": "{command}; ')(big)
+    found = [problem.what for problem in check_folder(big).problems if "tool 'run'" in problem.where]
     assert len(found) == bool(what)
     assert all(what in text for text in found)
 

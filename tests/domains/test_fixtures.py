@@ -16,6 +16,7 @@ from simia_gym.episode import Episode
 
 from ..proof.stage import play_all
 from ..simulators.desk import Double
+from ..simulators.desk import tool_call as call
 from .table import FIXTURES
 
 
@@ -32,10 +33,6 @@ def after(suite: Suite, *actions: str, task: int = 0) -> Episode:
         return episode
 
     return asyncio.run(run())
-
-
-def call(tool: str, /, **arguments: str) -> str:
-    return f"<tool_call>{json.dumps({'name': tool, 'arguments': arguments})}</tool_call>"
 
 
 def codes(episode: Episode) -> list[Any]:

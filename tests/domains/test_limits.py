@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from simia_gym.domain.registration import CUSTOM
-from simia_gym.oracle.options import OracleOptions
-from simia_gym.oracle.server import serve_in_thread
-from simia_gym.rollout.replay import replay_file
-
-from ..proof.stage import suite_of
-from ..rollout.conftest import Roll
-from .test_waiting import Says, written
+from .shell import played, transitions, written
 
 
 @pytest.mark.parametrize("simulator", ["world", "llm"])
@@ -31,14 +23,8 @@ from .test_waiting import Says, written
 def test_code_and_model_keep_the_same_limits(
     files: Path, tmp_path: Path, simulator: str, command: str, code: str | None
 ) -> None:
-    with serve_in_thread(OracleOptions(domains=(str(files),))) as server:
-        settings: dict[str, Any] = {"domain": str(files), "split": "test", "simulator": simulator}
-        suite = suite_of(CUSTOM, server.base_url if simulator == "llm" else None, **settings)
-        roll = Roll(suite, tmp_path / "r.jsonl")
-        roll(lambda: Says(written(command), "Done."))
-    (record,) = roll.records
-    (event,) = (event for event in record.events if event["type"] == "transition")
+    record = played(files, tmp_path / "r", written(command), simulator=simulator)
+    (event,) = transitions(record)
     assert event["error_code"] == code
     assert record.valid
     assert bool(event["ops"]) is (code is None)
-    assert all(proof.proven for proof in replay_file(roll.path))

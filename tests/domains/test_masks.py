@@ -9,22 +9,19 @@ import pytest
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.evaluation.checker import check_folder
-from simia_gym.oracle.options import OracleOptions
-from simia_gym.oracle.server import serve_in_thread
 from simia_gym.rollout.replay import Proof, replay_file
+from simia_gym.rollout.summary import Summary
 
 from ..engine.conftest import edit
 from ..proof.stage import suite_of
-from ..rollout.conftest import Roll
-from .test_waiting import Says, written
+from .shell import Says, played, rolled, written
 
 DIFFERENCES = ("outcome", "error_code", "observation", "wrong", "missed", "spurious")
 PID = "echo pid $$ | tee pid.txt"
 
 
 def replayed(files: Path, tmp_path: Path, *commands: str) -> Proof:
-    roll = Roll(suite_of(CUSTOM, domain=str(files), split="test"), tmp_path / "r.jsonl")
-    roll(lambda: Says(*map(written, commands), "Done."))
+    roll = rolled(files, tmp_path / "r", lambda: Says(*map(written, commands), "Done."))
     (proof,) = replay_file(roll.path)
     return proof
 
@@ -45,12 +42,10 @@ def test_what_can_be_repeated_is_compared_exactly(files: Path, tmp_path: Path) -
 
 
 def test_the_shadow_and_the_summary_say_what_only_masks_make_equal(files: Path, tmp_path: Path) -> None:
-    with serve_in_thread(OracleOptions(domains=(str(files),))) as server:
-        suite = suite_of(CUSTOM, server.base_url, domain=str(files), split="test", simulator="llm", shadow=True)
-        roll = Roll(suite, tmp_path / "r.jsonl")
-        summary = roll(lambda: Says(written(PID), written("ls"), "Done."))
+    record = played(files, tmp_path / "r", written(PID), written("ls"), simulator="llm", shadow=True)
+    summary = Summary()
+    summary.add(record)
     assert summary.shadow == {"answers": 2, "masked": 1, **dict.fromkeys(DIFFERENCES, 0)}
-    assert all(proof.proven for proof in replay_file(roll.path))
 
 
 def test_the_checker_says_what_only_masks_make_equal(files: Path) -> None:

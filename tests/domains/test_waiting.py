@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,32 +21,16 @@ from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault
 from simia_gym.rollout.replay import replay_file
-from simia_gym.types import Message, ToolCall, Transition
+from simia_gym.types import ToolCall, Transition
 
 from ..rollout.conftest import Roll
-from ..simulators.desk import Double
+from ..simulators.desk import Double, tool_call
+from .shell import Says, written
 
 
 @pytest.fixture
 def suite(files: Path) -> Suite:
     return load_suite(EnvConfig(env=CUSTOM, domain=str(files), split="all"))
-
-
-class Says:
-    """Takes these actions, one after another; a fault is raised."""
-
-    def __init__(self, *actions: str | Fault) -> None:
-        self.actions = iter(actions)
-
-    def act(self, messages: Sequence[Message]) -> str:
-        action = next(self.actions)
-        if isinstance(action, Fault):
-            raise action
-        return action
-
-
-def written(command: str) -> str:
-    return f"<tool_call>{json.dumps({'name': 'run', 'arguments': {'command': command}})}</tool_call>"
 
 
 def test_commands_of_four_episodes_run_at_the_same_time(suite: Suite, tmp_path: Path) -> None:
@@ -122,7 +105,7 @@ def test_a_tool_asks_a_model_in_a_role_of_the_domain(files: Path, tmp_path: Path
     for name, old, new in (declared, ("world.py", "    async def end(", ASKS)):
         (files / name).write_text((files / name).read_text().replace(old, new))
     config = EnvConfig(env=CUSTOM, domain=str(files), simulator="world", roles={"reader": {"model": "m"}})
-    call = '<tool_call>{"name": "describe", "arguments": {"name": "notes.txt"}}</tool_call>'
+    call = tool_call("describe", name="notes.txt")
 
     double = Double("Food.", "Salt.")
     roll = Roll(load_suite(config, Resources(models={"reader": double})), tmp_path / "r.jsonl")

@@ -23,23 +23,16 @@ from simia_gym.rl.sft.files import recorded_trajectories
 from simia_gym.rollout.replay import replay_file
 from simia_gym.types import Message
 
+from ..domains.shell import Says, written
 from .conftest import Roll
 
 FILES = Path(__file__).parents[1] / "domains" / "fixtures" / "files"
 SIZE = 7_000_000
 
 
-class Writes:
+def writes() -> Policy:
     """Writes a large file and looks at it."""
-
-    def __init__(self) -> None:
-        self._commands = iter((f"yes letters | head -c {SIZE} > big.txt", "cat big.txt"))
-
-    def act(self, messages: Sequence[Message]) -> str:
-        command = next(self._commands, None)
-        if command is None:
-            return "Done."
-        return f"<tool_call>{json.dumps({'name': 'run', 'arguments': {'command': command}})}</tool_call>"
+    return Says(written(f"yes letters | head -c {SIZE} > big.txt"), written("cat big.txt"), "Done.")
 
 
 @pytest.fixture
@@ -52,7 +45,7 @@ def large(tmp_path: Path) -> Roll:
     config.write_text(f"{config.read_text()}limits: {{observation: {SIZE}}}\n")
     suite = load_suite(EnvConfig(env=CUSTOM, domain=str(folder), split="train"))
     roll = Roll(suite, tmp_path / "r.jsonl")
-    assert roll(Writes, episodes=2).all.valid == 2
+    assert roll(writes, episodes=2).all.valid == 2
     return roll
 
 
@@ -90,7 +83,7 @@ def test_a_missing_or_damaged_blob_is_named(large: Roll, spoil: Callable[[Path],
     with pytest.raises(InputError, match=says):
         list(read_records(large.path))
     with pytest.raises(InputError, match=says):
-        large(Writes, resume=True, episodes=2)
+        large(writes, resume=True, episodes=2)
 
 
 def test_a_replay_proves_what_the_lines_do_not_hold(roll: Roll, expert: Callable[[], Policy]) -> None:

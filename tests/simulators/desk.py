@@ -168,7 +168,7 @@ def write_domain(folder: Path, *, world: bool = False) -> Path:
     return folder
 
 
-def tool_call(name: str, **arguments: Any) -> str:
+def tool_call(name: str, /, **arguments: Any) -> str:
     """A policy's action."""
     return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
