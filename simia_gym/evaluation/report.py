@@ -115,20 +115,21 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
 
 def _pair(first: Series, second: Series, seed: int) -> JsonObject:
     """The second series' scores minus the first's, over the tasks of which both have valid trials."""
+    in_first, in_second = ({task: one for task, one in each.tasks.items() if one.valid} for each in (first, second))
     same = first.config["env"] == second.config["env"]
-    both = {task: None for task, one in first.tasks.items() if same and one.valid and _valid(second, task)}
+    both = [task for task in in_first if same and task in in_second]
     out: JsonObject = {
         "first": first.label,
         "second": second.label,
         "tasks": len(both),
-        "only_first": sum(1 for task, one in first.tasks.items() if one.valid and task not in both),
-        "only_second": sum(1 for task, one in second.tasks.items() if one.valid and task not in both),
+        "only_first": len(in_first) - len(both),
+        "only_second": len(in_second) - len(both),
         "same_domain": first.domain_hashes == second.domain_hashes,
     }
 
     def difference(value: Callable[[TaskTrials], float], least: int = 1) -> JsonObject:
-        tasks = [task for task in both if min(first.tasks[task].valid, second.tasks[task].valid) >= least]
-        columns = [[value(one.tasks[task]) for task in tasks] for one in (first, second)]
+        tasks = [task for task in both if min(in_first[task].valid, in_second[task].valid) >= least]
+        columns = [[value(each[task]) for task in tasks] for each in (in_first, in_second)]
         return mean_difference(*columns, seed=seed)
 
     def hat(k: int) -> JsonObject:
@@ -138,7 +139,3 @@ def _pair(first: Series, second: Series, seed: int) -> JsonObject:
     out["mean_reward"] = difference(lambda one: one.reward / one.valid)
     most = min(first.most_trials, second.most_trials)
     return {**out, "pass_hat_k": {str(k): hat(k) for k in listed_ks(most)}}
-
-
-def _valid(series: Series, task: str) -> bool:
-    return task in series.tasks and series.tasks[task].valid > 0
