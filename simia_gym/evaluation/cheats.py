@@ -8,7 +8,7 @@ bends the expert of a service (`simia_gym.service.Bent`) and names no ``service`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from simia_gym.assembly.suite import Suite
@@ -17,9 +17,9 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import InputError
 from simia_gym.policies import Policy
 from simia_gym.policies.load import checked_class, see_current_folder
-from simia_gym.rollout.play import play_new
+from simia_gym.rollout.play import play
 from simia_gym.service import ServiceExpert
-from simia_gym.types import JsonObject, Task
+from simia_gym.types import Task
 
 MOST = 0.05
 """The largest share of its episodes in which a cheat may succeed."""
@@ -59,10 +59,6 @@ class Score:
         if self.lost > (1 - LEAST) * self.bent:
             return f"its twin fails in {self.lost} of {self.bent} episodes of the expert (at most {1 - LEAST:.0%})"
         return None
-
-    def to_json(self) -> JsonObject:
-        """The score as printed by ``simia check --json``."""
-        return asdict(self)
 
 
 def load_cheats(module: str) -> list[type[Policy]]:
@@ -143,19 +139,13 @@ def _served(policy: type[Policy], expert: Callable[[], Policy]) -> Callable[[], 
     return type(policy.__name__, (policy,), {"service": expert.service})
 
 
-def _played(suite: Suite, task: Task, seed: int, make: Callable[[], Policy]) -> tuple[Policy | None, bool]:
+def _played(suite: Suite, task: Task, seed: int, make: Callable[[], Policy]) -> tuple[Policy, bool]:
     """Play one episode: the policy, and whether it succeeded."""
-    made: list[Policy] = []
-
-    def keep() -> Policy:
-        made.append(make())
-        return made[0]
-
-    episode = suite.episode()
-    run_sync(play_new(episode, task, seed=seed, make_policy=keep, env=suite.config.env), inline=episode.inline)
+    policy, episode = make(), suite.episode()
+    run_sync(play(episode, task, seed=seed, policy=policy, env=suite.config.env), inline=episode.inline)
     verdict = episode.verdict
     if verdict is None or not verdict.valid:
         reason = "" if verdict is None else verdict.reason
         what = f"its episode is invalid: {reason}"
         raise InputError(what, where=f"{getattr(make, '__name__', make)}, task {task.id}", fix="Mend what it names.")
-    return made[0], verdict.success
+    return policy, verdict.success

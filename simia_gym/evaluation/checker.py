@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -129,7 +129,7 @@ class Report:
             "rows": self.rows,
             "selftests": {"total": len(self.selftests), "passed": passed},
             "tasks": self.tasks,
-            "cheats": [score.to_json() for score in self.cheats],
+            "cheats": [asdict(score) for score in self.cheats],
             "problems": [{"where": error.where, "what": error.what, "fix": error.fix} for error in self.problems],
             "notes": self.notes,
         }
