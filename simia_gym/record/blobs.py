@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -100,16 +101,13 @@ class BlobFile(Mapping[str, bytes]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._places: dict[str, tuple[int, int, int]] | None = None
         self._end = 0
         self._file: IO[bytes] | None = None
 
-    @property
+    @cached_property
     def _index(self) -> dict[str, tuple[int, int, int]]:
         """Hash to number of the line, its start in the file and its length."""
-        if self._places is None:
-            self._places = self._read()
-        return self._places
+        return self._read()
 
     def _read(self) -> dict[str, tuple[int, int, int]]:
         found: dict[str, tuple[int, int, int]] = {}
@@ -181,7 +179,7 @@ class BlobFile(Mapping[str, bytes]):
         if not take_lock(file.fileno(), self.path):
             self.close()
             raise InputError("another process writes to it", where=str(self.path), fix="Wait for it.")
-        self._places = self._read()  # another process may have written since
+        self._index = self._read()  # another process may have written since
         os.truncate(self.path, self._end)  # a torn last line
         return file
 
