@@ -130,24 +130,20 @@ async def _check_models(suite: Suite, asked: Iterable[Target]) -> list[str]:
 
 def _reading(suite: Suite, role: str) -> str:
     """The static beginning of a role's requests; empty if it cannot be made, as the episodes will report the error."""
+    domain = suite.domain
     try:
-        return _static_text(suite, role)
+        task = suite.tasks[0]
+        if role == "policy":
+            return domain.prompts[suite.config.prompt]
+        if role == "user":
+            return load_prompt("user", domain.folder).text + encode(task.user or {}).decode()
+        if role == "judge":
+            return load_prompt("judge", domain.folder).text + domain.policy
+        prepared = domain.prepare(task)
+        context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
+        prefix = prompt_prefix(domain, context, suite.config.feedback, suite.strategy)
+        return str(orjson.loads(prefix.prompt.messages_json())[0]["content"])
     except InputError:
         raise
     except Exception:
         return ""
-
-
-def _static_text(suite: Suite, role: str) -> str:
-    domain, task = suite.domain, suite.tasks[0]
-    if role == "policy":
-        return domain.prompts[suite.config.prompt]
-    if role == "user":
-        return load_prompt("user", domain.folder).text + encode(task.user or {}).decode()
-    if role == "judge":
-        return load_prompt("judge", domain.folder).text + domain.policy
-    prepared = domain.prepare(task)
-    context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
-    prefix = prompt_prefix(domain, context, suite.config.feedback, suite.strategy)
-    content: str = orjson.loads(prefix.prompt.messages_json())[0]["content"]
-    return content
