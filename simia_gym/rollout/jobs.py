@@ -141,25 +141,21 @@ def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
 
 def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
     """Make the jobs of `slots_of`; each group generates its task once, when its first job is needed."""
-    digests: dict[int, str] = {}
     for position, slots in groupby(slots_of(plan, len(tasks)), itemgetter(0)):
         task = _task(tasks, position)
-        if position not in digests and not isinstance(task, MissingTask):
-            digests[position] = _digest(task)
         for _, member in slots:
-            yield task if isinstance(task, MissingTask) else make_job(plan, task, member, digests[position])
+            yield task if isinstance(task, MissingTask) else make_job(plan, task, member)
 
 
-def make_job(plan: Plan, task: Task, member: int, digest: str | None = None) -> Job:
-    """Make the job of one episode; ``digest`` is the task's content hash, if it is known already."""
-    content = digest or _digest(task)
+def make_job(plan: Plan, task: Task, member: int) -> Job:
+    """Make the job of one episode."""
     played = [plan.policy, plan.policy_hash, plan.seed, member]
     return Job(
         task=task,
         member=member,
         group=f"{task.id}#{member // plan.group}",
         seed=episode_seed(plan.seed, task.id, member),
-        key=content_key(1, plan.config_json, plan.domain_hash, content, *played),
+        key=content_key(1, plan.config_json, plan.domain_hash, _digest(task), *played),
     )
 
 
