@@ -59,7 +59,7 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, previous)
 
-    def run(self, work: Callable[[Callable[[], bool]], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
+    async def run(self, work: Callable[[Callable[[], bool]], Coroutine[Any, Any, T]]) -> T:
         """Run one episode within its time limit.
 
         ``work`` makes the coroutine of the episode, given a function that says whether the deadline has passed.
@@ -68,9 +68,8 @@ class Clock:
             TimeoutError: The deadline passed while the episode was waiting.
             TimeUpError: The deadline passed while the episode was computing.
         """
-        return work(lambda: False) if self._seconds is None else self._limited(work)
-
-    async def _limited(self, work: Callable[[Callable[[], bool]], Coroutine[Any, Any, T]]) -> T:
+        if self._seconds is None:
+            return await work(lambda: False)
         async with asyncio.timeout(self._seconds) as limit:
             self._open.add(limit)
             try:
