@@ -74,7 +74,6 @@ class ReferenceSimulator:
     ) -> None:
         self.domain, self.feedback = domain, feedback
         self._models = (model,) if escalation is None else (model, escalation)
-        self._talk: _Conversation | None = None
 
     def begin(self, context: StepContext) -> None:
         """Begin a new conversation."""
@@ -95,10 +94,7 @@ class ReferenceSimulator:
         Raises:
             Fault: The request failed, or every answer broke rules.
         """
-        if self._talk is None:
-            self.begin(context)
         talk = self._talk
-        assert talk is not None
         talk.prompt.mark_static()  # the conversation so far is in the server's prefix cache
         self._catch_up(talk, context)
         said = {"name": call.name, "arguments": call.arguments}
