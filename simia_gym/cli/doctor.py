@@ -6,7 +6,6 @@ import asyncio
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -36,7 +35,6 @@ from simia_gym.rollout.preflight import Target, targets
 from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"
-LEAST_PYTHON = (3, 11)
 _NO_MODEL = "none is configured: set SIMIA_MODEL and SIMIA_BASE_URL, or give --model and --base-url"
 ROLES = ("simulator", "user", "judge", "policy")
 VARIABLES = (
@@ -168,10 +166,7 @@ def _requirements() -> Iterator[tuple[str, str]]:
 
 def _packages() -> Iterator[Finding]:
     """Findings on Python, the required packages and the extras."""
-    least = ".".join(map(str, LEAST_PYTHON))
-    enough = sys.version_info >= LEAST_PYTHON
-    says = platform.platform() if enough else f"too old: simia-gym needs Python {least} or newer"
-    yield Finding("python", platform.python_version(), enough, says)
+    yield Finding("python", platform.python_version(), True, platform.platform())
     yield Finding("package", DISTRIBUTION, True, __version__)
     extras: dict[str, list[str]] = {}
     for name, extra in _requirements():
