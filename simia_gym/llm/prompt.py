@@ -75,6 +75,3 @@ class Prompt:
                 grown.update(chunk)
             self._hash, self._hashed = grown, len(self.chunks)
         return self._hash.hexdigest()[:16]
-
-    def __len__(self) -> int:
-        return len(self.chunks)
