@@ -63,7 +63,6 @@ class MemoryPins:
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
         # The keys being made; the future is created only when another caller waits, because futures are expensive.
         self._flights: dict[str, Future[None] | None] = {}
-        self.made = 0
         fresh_after_fork(self)
 
     def clear(self) -> None:
@@ -95,7 +94,6 @@ class MemoryPins:
             with self._lock:
                 if made is not None:
                     self._answers[key] = made
-                    self.made += 1
                     while len(self._answers) > self._capacity:
                         self._answers.popitem(last=False)
                 waited = flights.pop(key, None)
