@@ -83,6 +83,7 @@ def evaluate(
     plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=trials * len(suite.tasks))
     watch = Watch(concurrency)
     found, began = Trials("" if out is None else str(out)), time.monotonic()
+    traces: list[str] = []
     with ExitStack() as stack:
         console = Console(stderr=True)
         progress = stack.enter_context(Progress(console=console, disable=not console.is_terminal, transient=True))
@@ -93,8 +94,13 @@ def evaluate(
             progress.advance(bar)
             watch.seen(record)
 
+        def on_traceback(trace: str) -> None:
+            if not traces:  # only the first one, because one bug often fails many episodes
+                logger.error("an episode ended with an unexpected exception:\n%s", trace)
+            traces.append(trace)
+
         pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), on_done=on_done)
-        pool.on_traceback = _FirstTraceback()
+        pool.on_traceback = on_traceback
         watch.begin(pool.halt, ())
         store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
         with suppress(EndpointLostError):  # the watch holds the reason, reported below
@@ -127,17 +133,6 @@ class _FunctionPolicy:
         dump = getattr(said, "model_dump", None)
         action: PolicyAction = said if dump is None else dump(exclude_none=True)
         return action
-
-
-class _FirstTraceback:
-    """Logs only the first traceback, because one bug often fails many episodes."""
-
-    seen = False
-
-    def __call__(self, trace: str) -> None:
-        if not self.seen:
-            logger.error("an episode ended with an unexpected exception:\n%s", trace)
-        self.seen = True
 
 
 def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:
