@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
@@ -36,20 +35,6 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
                 yield name, f"its rendering rule names the argument {argument!r}, which the tool does not have"
 
 
-class CallCheck(NamedTuple):
-    """A checked call.
-
-    Attributes:
-        whole: The world's transition on the whole state.
-        problems: The problems of the tool's declaration.
-        masked: Whether the answer on the slice is the same only up to the tool's masks.
-    """
-
-    whole: Transition
-    problems: list[str]
-    masked: bool = False
-
-
 def gold_problems(domain: Domain, tasks: Iterable[Task]) -> tuple[dict[str, str], Counter[str]]:
     """Check the gold calls of tasks in a domain with a world.
 
@@ -64,16 +49,20 @@ def gold_problems(domain: Domain, tasks: Iterable[Task]) -> tuple[dict[str, str]
         with suppress(Fault, PatchError, KeyError, InputError):
             state = domain.begun(task)
             for call in gold_calls(task):
-                checked = call_problems(domain, state, call)
-                state = state if checked.whole.state is None else checked.whole.state
-                masked[call.name] += checked.masked
-                if checked.problems:
-                    found.setdefault(call.name, checked.problems[0])
+                whole, problems, up_to_masks = call_problems(domain, state, call)
+                state = state if whole.state is None else whole.state
+                masked[call.name] += up_to_masks
+                if problems:
+                    found.setdefault(call.name, problems[0])
     return found, +masked
 
 
-def call_problems(domain: Domain, state: State, call: ToolCall) -> CallCheck:
+def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transition, list[str], bool]:
     """Check a call in the domain's world, on the whole state and on the slice.
+
+    Returns:
+        The world's transition on the whole state; the problems of the tool's declaration; and whether the answer on the
+        slice is the same only up to the tool's masks.
 
     Raises:
         Fault: The world failed on the whole state.
@@ -82,9 +71,9 @@ def call_problems(domain: Domain, state: State, call: ToolCall) -> CallCheck:
     assert world is not None
     whole = world.call(state, call)
     if world.refuse(state, call) is not None:
-        return CallCheck(whole, [])
+        return whole, [], False
     problem, masked = _slice_problem(domain, state, call, whole)
-    return CallCheck(whole, [*problem, *_render_problems(domain, call, whole)], masked)
+    return whole, [*problem, *_render_problems(domain, call, whole)], masked
 
 
 def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transition) -> tuple[list[str], bool]:
