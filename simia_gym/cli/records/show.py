@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -26,12 +26,6 @@ _BEGINNING = re.compile(r"^([+!?-] \S+)? *")
 _MOST = 4_000
 """The longest text that is shown whole, in characters."""
 _STYLES = {"agent": "cyan", "user": "green", "tool": "yellow", "error": "red", "model": "magenta"}
-
-
-class _Line(NamedTuple):
-    event: int
-    speaker: str
-    text: str
 
 
 def show_episode(
@@ -65,10 +59,10 @@ def show_episode(
     grid.add_column(justify="right", style="dim")
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for line in _conversation(record):
-        more = len(line.text) - _MOST
-        text = line.text if more <= 0 else f"{line.text[:_MOST]}… {more} more characters; --json prints all"
-        grid.add_row(str(line.event), Text(line.speaker, style=_STYLES.get(line.speaker, "")), Text(text))
+    for number, speaker, text in _conversation(record):
+        more = len(text) - _MOST
+        shown = text if more <= 0 else f"{text[:_MOST]}… {more} more characters; --json prints all"
+        grid.add_row(str(number), Text(speaker, style=_STYLES.get(speaker, "")), Text(shown))
     output.console.print(grid)
     output.say(f"\nended by {record.ended} after {counted(record.turns, 'turn')}")
     for row in report(record.verdict).splitlines():
@@ -80,32 +74,32 @@ def show_episode(
     return 0
 
 
-def _conversation(record: Record) -> Iterator[_Line]:
-    """The lines of the conversation; each number is the event number that the verdict's evidence refers to."""
+def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
+    """What was said: the number of the event, to which the verdict's evidence refers, the speaker, and the text."""
     written_out = False
     for number, event in enumerate(record.events):
         kind = event["type"]
         if kind == "message":
-            yield _Line(number, event["speaker"], event["text"])
+            yield number, event["speaker"], event["text"]
         elif kind == "action":
             spoken = _beside_calls(event["text"])
             written_out = spoken == event["text"].strip()
             following = record.events[number + 1] if number + 1 < len(record.events) else {}
             if spoken and following.get("say") is None:
-                yield _Line(number, "agent", spoken)
+                yield number, "agent", spoken
         elif kind == "invalid":
-            yield _Line(number, "error", event["text"])
+            yield number, "error", event["text"]
         elif kind == "transition":
             if event["say"] is not None:
-                yield _Line(number, "agent", event["say"])
+                yield number, "agent", event["say"]
             elif not written_out:
-                yield _Line(number, "agent", _call_text(event["call"]))
+                yield number, "agent", _call_text(event["call"])
             speaker = "error" if event["outcome"] == "error" else event["speaker"]
-            yield _Line(number, speaker, event["observation"])
+            yield number, speaker, event["observation"]
         elif kind == "rejected":
-            yield _Line(number, "model", "an answer that broke the rules and was not used")
+            yield number, "model", "an answer that broke the rules and was not used"
         elif kind == "fault":
-            yield _Line(number, "error", f"{event['role']} fault ({event['kind']}): {event['message']}")
+            yield number, "error", f"{event['role']} fault ({event['kind']}): {event['message']}"
 
 
 def _beside_calls(action: str) -> str:
