@@ -51,7 +51,9 @@ def read_completion(body: bytes) -> Said:
     except (TypeError, LookupError):
         pass
     if type(message) is not dict:
-        raise Failure("bad_reply", f"the answer is no chat completion{_complaint(data)}", again=True)
+        error = data.get("error") if isinstance(data, dict) else None  # some servers report errors with status 200
+        told = f": {text_of(error)[:KEPT]}" if error else ""
+        raise Failure("bad_reply", f"the answer is no chat completion{told}", again=True)
     listed = message.get("tool_calls")
     calls = False
     if type(listed) is list:
@@ -79,12 +81,6 @@ def _unusual(body: bytes) -> Any:
     except (ValueError, RecursionError, InputError):
         start = " ".join(body[:KEPT].decode("utf-8", "replace").split())
         raise Failure("bad_reply", f"the answer is no JSON: {start!r}", again=True) from None
-
-
-def _complaint(data: Any) -> str:
-    """The error in the body: some servers report errors with status 200."""
-    error = data.get("error") if isinstance(data, dict) else None
-    return f": {text_of(error)[:KEPT]}" if error else ""
 
 
 def estimated(prompt: int, body: bytes, message: Mapping[str, Any]) -> Usage:

@@ -41,7 +41,8 @@ class Clock:
     @contextmanager
     def ticking(self) -> Iterator[None]:
         """Install the alarm handler while episodes run."""
-        if self._seconds is None or sys.platform == "win32" or not _in_main_thread():
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if self._seconds is None or sys.platform == "win32" or not in_main_thread:
             yield
             return
 
@@ -125,7 +126,3 @@ def _stepwise(work: Coroutine[Any, Any, T], clock: Clock, limit: asyncio.Timeout
             given, raised = (yield waits_for), None
         except BaseException as error:
             given, raised = None, error
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

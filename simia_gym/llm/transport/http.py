@@ -55,7 +55,17 @@ class Target:
     @cached_property
     def address(self) -> Address:
         """The parts of the URL."""
-        return _address(self.url)
+        try:
+            parts = urlsplit(self.url)
+            host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+            host.encode("idna")
+        except (KeyError, ValueError):  # unknown scheme, or not a valid URL
+            raise _unsendable() from None
+        if not host or not self.url.isascii() or self.url.split() != [self.url]:
+            raise _unsendable()
+        place = f"{bracketed(host)}:{port}" if parts.port else bracketed(host)
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        return Address(parts.scheme, host, port, place, target)
 
     @cached_property
     def header_lines(self) -> bytes:
@@ -109,19 +119,6 @@ def _unsendable() -> Failure:
     """The failure of a key or URL with invalid characters; the message does not show them."""
     words = "the key or the address has characters that cannot be sent"
     return Failure("bad_request", f"the request cannot be made: {words}")
-
-
-def _address(url: str) -> Address:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-        host.encode("idna")
-    except (KeyError, ValueError):  # unknown scheme, or not a valid URL
-        raise _unsendable() from None
-    if not host or not url.isascii() or url.split() != [url]:
-        raise _unsendable()
-    place = f"{bracketed(host)}:{port}" if parts.port else bracketed(host)
-    return Address(parts.scheme, host, port, place, f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
 
 
 def _pool(address: Address) -> Pool:
