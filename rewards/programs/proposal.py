@@ -64,7 +64,7 @@ def unproposed(
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
     told = dict(_told(finished, own, known, yes))
-    proposal = [part for parts in (*told.values(), [read(yes.text)]) for part in parts]
+    proposal = [part for parts in ([read(yes.text)], *reversed(told.values())) for part in parts]
     search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
         if not any(search.names(call.arguments[name], proposal) for name in group):
@@ -86,8 +86,9 @@ def _told(
         if not written < told.event <= yes.event:
             continue
         said = read(told.text).standing
+        whole = inside and not any(other.stands_in(said) for other in others)
         kept: list[Reading] = []
-        for part in said.parts if others else [said]:
+        for part in [said] if whole else said.parts:
             if mine.stands_in(part):
                 inside = True
             elif any(other.stands_in(part) for other in others):

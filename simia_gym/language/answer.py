@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from simia_gym.language.clause import NEAR, OTHERS, denies
@@ -83,36 +84,44 @@ def asserted(sentences: Sequence[Sentence], kind: re.Pattern[str], about: re.Pat
         kind: What a value looks like.
         about: What names the values, such as the word "total".
     """
+    clauses = [
+        (one, *span)
+        for one in sentences
+        if not (one.question or OTHERS.search(one.head[-NEAR:]))
+        for span in _clauses(one.plain)
+    ]
+    placed = [_places(sentence.plain[start:end], kind) for sentence, start, end in clauses]
+    if not any(placed):
+        return Asserted((), named=False, certain=True)
     found: dict[str, dict[str, str]] = {"named": {}, "other": {}, "bare": {}, "number": {}}
     unsure = dict.fromkeys(found, _shows_rows(sentences) or any(_disowns(one) for one in sentences))
-    for sentence in sentences:
-        text, start = sentence.plain, 0
-        if sentence.question or OTHERS.search(sentence.head[-NEAR:]):
-            continue
-        for end in (*(match.start() for match in _CLAUSE.finditer(text)), len(text)):
-            clause = text[start:end]
-            named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
-            places = _places(clause, kind)
-            bare = not (named or sentence.head) and _bare(clause, kind, places)
-            place = "named" if named else "other" if not bare else "bare" if places else "number"
-            for first, last in places or ([match.span() for match in _NUMBER.finditer(clause)] if bare else ()):
-                before, at = text[max(0, start + first - NEAR) : start + first], start + last
-                if OTHERS.search(before):
-                    continue
-                rival = _UNLESS.search(before) is not None
-                later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, max(at, len(text) - _AT_END))
-                doubt = rival or _UNSURE_BEFORE.search(before) is not None or later is not None
-                denied = _DENIED_BEFORE.search(before, max(0, len(before) - first)) or _DENIED_AFTER.match(text, at)
-                if doubt or not denied:
-                    where = "bare" if rival else place
-                    found[where].setdefault(_value(clause[first:last]), clause[first:last])
-                    unsure[where] |= doubt
-            start = end
+    for (sentence, start, end), places in zip(clauses, placed, strict=True):
+        text, clause = sentence.plain, sentence.plain[start:end]
+        named = about is not None and (about.search(clause) or about.search(sentence.head)) is not None
+        bare = not (named or sentence.head) and _bare(clause, kind, places)
+        place = "named" if named else "other" if not bare else "bare" if places else "number"
+        for first, last in places or ([match.span() for match in _NUMBER.finditer(clause)] if bare else ()):
+            before, at = text[max(0, start + first - NEAR) : start + first], start + last
+            if OTHERS.search(before):
+                continue
+            rival = _UNLESS.search(before) is not None
+            later = _UNSURE_AFTER.match(text, at) or _UNSURE_AT_END.search(text, max(at, len(text) - _AT_END))
+            doubt = rival or _UNSURE_BEFORE.search(before) is not None or later is not None
+            denied = _DENIED_BEFORE.search(before, max(0, len(before) - first)) or _DENIED_AFTER.match(text, at)
+            if doubt or not denied:
+                where = "bare" if rival else place
+                found[where].setdefault(_value(clause[first:last]), clause[first:last])
+                unsure[where] |= doubt
     named, counted = bool(found["named"]), "named" if found["named"] else "other"
     values = found[counted] | found["bare"]
     if any(value[-1:].isdigit() or value in NUMBER_WORDS for value in values):
         values |= found["number"]
     return Asserted(tuple(values.values()), named, not (unsure[counted] or unsure["bare"]))
+
+
+def _clauses(text: str) -> Iterator[tuple[int, int]]:
+    """Where the clauses of a sentence begin and end."""
+    return pairwise([0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)])
 
 
 def _shows_rows(sentences: Sequence[Sentence]) -> bool:

@@ -178,7 +178,15 @@ class Reading:
             kind: A regular expression of what a value looks like, over lower-case text.
             about: A regular expression of what names the value, such as the word "total"; anything does if empty.
         """
-        return asserted(self.sentences, re.compile(kind), re.compile(about) if about else None)
+        found = self._asserted.get((kind, about))
+        if found is None:
+            found = asserted(self.sentences, re.compile(kind), re.compile(about) if about else None)
+            self._asserted[kind, about] = found
+        return found
+
+    @cached_property
+    def _asserted(self) -> dict[tuple[str, str], Asserted]:
+        return {}
 
     @cached_property
     def agrees(self) -> bool:
