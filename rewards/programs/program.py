@@ -41,11 +41,12 @@ def named(value: Any, mark: str) -> Iterator[str]:
             inside = getattr(value, name)
             if mark in field.metadata:
                 yield from [inside] if isinstance(inside, str) else inside
-            else:
+            elif inside and not isinstance(inside, str):
                 yield from named(inside, mark)
-    elif isinstance(value, tuple | dict):
+    elif isinstance(value, (tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from named(item, mark)
+            if not isinstance(item, str):
+                yield from named(item, mark)
 
 
 ProgramFunction: TypeAlias = Callable[[FinishedEpisode, Any], Any]
@@ -155,7 +156,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _texts(value: Any) -> Any:
-    items = value if isinstance(value, list | tuple) else [value]
+    items = value if isinstance(value, (list, tuple)) else [value]
     return tuple(_text(item) for item in items)
 
 
