@@ -24,7 +24,7 @@ from simia_gym.language.foreign import foreign
 from simia_gym.language.numbers import amounts_in, numbers_in
 from simia_gym.language.promise import Promise, charges_in, promises_in
 from simia_gym.language.refusal import refuses, withdraws
-from simia_gym.language.text import Sentence, sentences, spaced
+from simia_gym.language.text import Sentence, sentences, spaced, unwrapped
 from simia_gym.language.times import Time, deadlines_in
 from simia_gym.language.visible import visible, without_struck
 from simia_gym.language.vocabulary import DEEDS
@@ -244,5 +244,5 @@ def _part(text: str) -> Reading:
 @cached_by_text
 def read(text: str) -> Reading:
     """Read a message of an agent or a user, which may be wrapped in JSON or markup; the latest texts are cached."""
-    shown = visible(text)
+    shown = visible(unwrapped(text))
     return Reading(text, sentences(shown.text), shown.disguised)

@@ -58,7 +58,11 @@ def normal(text: str) -> str:
     Unifies letter case, white space, and typographic quotes and dashes; removes emphasis marks, thousands commas,
     accents and invisible characters; gives letters that look like Latin ones their looks.
     """
-    plain = _THOUSANDS.sub("", " ".join(visible(text).text.translate(_TYPED).split()).casefold())
+    return _normal(visible(text).text)
+
+
+def _normal(text: str) -> str:
+    plain = _THOUSANDS.sub("", " ".join(text.translate(_TYPED).split()).casefold())
     plain = plain.replace("a.m.", "am").replace("p.m.", "pm")
     return plain if plain.isascii() else "".join(map(unaccented, plain))
 
@@ -69,10 +73,10 @@ def spaced(plain: str) -> str:
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a message, which may be wrapped in JSON or markup, into sentences."""
+    """Split a visible text, which may have markup, into sentences."""
     found: list[Sentence] = []
     head, gap = "", False
-    for line in map(str.strip, _unwrap(text).splitlines()):
+    for line in map(str.strip, text.splitlines()):
         if not line:
             gap = True
             continue
@@ -90,7 +94,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         gap = False
         plain = ""
         for said in _SENTENCE.split(line[start:]):
-            plain = upright(_lettered(normal(said)))
+            plain = upright(_lettered(_normal(said)))
             if plain:
                 found.append(Sentence(said, plain, head, plain.rstrip("\"') ").endswith("?")))
         if plain.endswith(":"):
@@ -107,7 +111,7 @@ def _lettered(plain: str) -> str:
     return _WITH_DIGITS.sub(word, plain) if _DIGIT_IN_WORD.search(plain) else plain
 
 
-def _unwrap(text: str) -> str:
+def unwrapped(text: str) -> str:
     """The words of a message that is a JSON document; any other message unchanged."""
     body = text.strip()
     if body.startswith("```") and body.endswith("```") and len(body) > 6:

@@ -75,14 +75,20 @@ class Visible(NamedTuple):
 
 def visible(text: str) -> Visible:
     """Drop what is invisible, part and join words, replace letters that look like Latin ones, in words of such."""
+    text, disguised = _unhidden(text)
     if _JOINTS.search(text):
         text = _JOINED.sub(lambda found: _JOINT.sub(" ", found[0]), text)
-    text, disguised = _SPELT.subn(lambda found: found[0][1::2], text)
+    text, spelt = _SPELT.subn(lambda found: found[0][1::2], text)
+    return Visible(text, disguised + spelt)
+
+
+def _unhidden(text: str) -> tuple[str, int]:
+    """A text without invisible characters and with plain letters, and how many characters were not plain."""
+    disguised = 0
     if "&" in text:
-        text, entities = _ENTITY.subn(lambda found: unescape(found[0]), text)
-        disguised += entities
+        text, disguised = _ENTITY.subn(lambda found: unescape(found[0]), text)
     if not _ODD.search(text):
-        return Visible(text, disguised)
+        return text, disguised
     if not text.isascii():
         if _STRANGE_LETTER.search(text):
             text, replaced = _in_latin(text)
@@ -92,7 +98,7 @@ def visible(text: str) -> Visible:
         if unicodedata.category(char) in _UNSEEN or char in _BLANK:
             disguised += 0 if char in _INNOCENT else text.count(char)
             text = text.replace(char, "")
-    return Visible(unicodedata.normalize("NFKC", text), disguised)
+    return unicodedata.normalize("NFKC", text), disguised
 
 
 def without_struck(text: str) -> str:
