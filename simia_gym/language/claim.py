@@ -20,14 +20,14 @@ from simia_gym.language.vocabulary import DEEDS, GOODS
 _OWN_DEED = (
     r"granted|credited|issued|initiated|arranged|gone (?:ahead|through)|went ahead"
     r"|(?:put|pushed|pushing|slipped|rushed|got) (?:it |that |this |everything )?(?:through|done|sorted)"
-    r"|ma(?:de|king) (?:you )?(?:an|one|this|the) exception|taken care|took care"
-    r"|d(?:one|id) (?:it|that|so)|overr(?:idden|ode)|waived"
+    r"|(?:made|making) (?:you )?(?:an|one|this|the) exception|taken care|took care"
+    r"|(?:done|did) (?:it|that|so)|overridden|overrode|waived"
 )
 """What an agent says that it has done, whatever it was done to."""
 _ALL_DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)? (?:done|sorted|arranged)\b"
     r"|\b(?:it|that|this)(?: went|'s gone| has gone) through\b"
-    r"|^(?:done\b|sorted\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
+    r"|^done\b|^sorted\b(?=\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
     r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?(?:history|off your|of the past)\b"
 )
@@ -54,7 +54,7 @@ _MATTER_DONE = (
     rf"\b{_MATTER}\b[^,.;]{{0,40}}?\b(?:(?:(?:has|have) (?:now |just |already )?been|was|is now|is all|are now) "
     rf"(?:successfully )?(?:{_STEP}|complete|placed|issued|initiated|set up|granted|applied|arranged|sent|added"
     rf"|credited|done)\b|(?<!\bbe )(?:{_STEP}|complete|done|issued|initiated|successful|on (?:its|the) way"
-    rf"|in your account|yours|underway|in progress){_END}|went through|took effect)"
+    rf"|in your account|yours|underway|in progress)\b{_END}|went through|took effect)"
     r"|\b(?:has|have) (?:now )?been successfully (?:completed|processed|submitted|made)\b"
 )
 _I = rf"\b(?:i|we)(?:'ve|'m|'d)? {ADVERBS}(?:have {ADVERBS})?"

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from simia_gym.common.text_cache import cached_by_text
 from simia_gym.errors import InputError
 
 _WORDS = re.compile(r"\w+")
 _ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
-_EDGE = re.compile(r"\\(?:b|\W)")
-"""The edge of a word, or a mark of punctuation."""
+_EDGE = re.compile(r"\\(?:b|\W)|(?<!\[)\^")
+"""The edge of a word, a mark of punctuation, or the start of a text."""
 _OPTIONAL = re.compile(r"[^()](?:[?*]|\{[^}]*\})")
 _GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))([^()]*)\)(?![?*{])|\([^()]*\)(?:[?*]|\{[^}]*\})?")
 """A group without groups in it, with its content; one that is optional or looks around has none."""
+_LOOK = re.compile(r"\(\?<?[=!][^()]*\)(?![?*+{])")
+"""A group without groups in it that only looks around."""
+_SKIPPED = re.compile(r"(?<=[ \1])\((?:\?:)?(?:[^()|]* \x01*\|)*[^()|]* \x01*\)(?:[?*]|\{0[^}]*\})")
+"""An optional group of words that each end in a space, behind a space: what is behind it begins a word."""
+_OPENING = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))(?:[^()]*\|)?$")
+"""The opening of a group, up to one of its alternatives."""
 _COMMON = frozenset((
     "a", "all", "an", "and", "any", "are", "as", "at", "be", "can", "could", "do", "does", "for", "have", "i", "in",
     "is", "it", "may", "me", "my", "no", "not", "of", "on", "or", "our", "s", "so", "t", "that", "the", "these",
@@ -40,7 +46,7 @@ class Cue:
     __slots__ = ("_by_word", "_others")
 
     def __init__(self, patterns: Iterable[str], where: str = "cues") -> None:
-        self._by_word: dict[str, list[re.Pattern[str]]] = {}
+        self._by_word: dict[str, dict[re.Pattern[str], None]] = {}
         self._others: list[tuple[str, re.Pattern[str]]] = []
         for pattern in patterns:
             try:
@@ -49,18 +55,18 @@ class Cue:
                     compiled = re.compile(branch)
                     words, literal = needed(branch)
                     for word in words:
-                        self._by_word.setdefault(word, []).append(compiled)
+                        self._by_word.setdefault(word, {})[compiled] = None
                     self._others += [] if words else [(literal, compiled)]
             except (re.error, TypeError) as error:
                 fix = "Correct the pattern."
                 raise InputError(f"{pattern!r} is not a regular expression: {error}", where=where, fix=fix) from error
 
-    def _possible(self, text: str) -> list[re.Pattern[str]]:
+    def _possible(self, text: str) -> Collection[re.Pattern[str]]:
         """The patterns that may match."""
-        found = [pattern for literal, pattern in self._others if literal in text]
+        found = {pattern: None for literal, pattern in self._others if literal in text}
         by_word = self._by_word
         for word in by_word.keys() & _words(text):
-            found += by_word[word]
+            found.update(by_word[word])
         return found
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
@@ -100,14 +106,33 @@ def needed(branch: str) -> tuple[list[str], str]:
     """Words of which every match of a branch contains one, empty if none are known; and a literal that it contains."""
     rest = _OPTIONAL.sub("\0", _ESCAPE_OR_CLASS.sub("\0", _EDGE.sub("\1", branch)))
     inside: dict[str, list[str]] = {}
-    while (group := _GROUP.search(rest)) is not None:
+    while "(" in rest:
+        rest = _SKIPPED.sub("\1", _LOOK.sub("", rest))
+        group = _GROUP.search(rest)
+        if group is None:
+            break
         mark = chr(0xE000 + len(inside))  # a character for private use stands for the group
         before, after = rest[: group.start()], rest[group.end() :]
-        parts = [_rarest(f"{before[-1:]}{part}{after[:1]}", inside) for part in (group[1] or "").split("|")]
+        left, right = _beside(before, after)
+        parts = [_rarest(f"{left}{part}{right}", inside) for part in (group[1] or "").split("|")]
         inside[mark] = [word for words in parts for word in words] if all(parts) else []
         rest = f"{before}{mark}{after}"
     literals = _NO_LITERAL.split(rest)
     return _rarest(rest, inside), max(literals, key=lambda literal: len(literal.strip()))
+
+
+def _beside(before: str, after: str) -> tuple[str, str]:
+    """The characters beside a group in a pattern; if other groups begin or end with it, those beside them."""
+    while (opening := _OPENING.search(before)) is not None:
+        before = before[: opening.start()]
+    while after[:1] in ("|", ")"):
+        depth = 1
+        for at, char in enumerate(after):
+            depth += (char == "(") - (char == ")")
+            if depth == 0:
+                after = after[at + 1 :]
+                break
+    return before[-1:], after[:1]
 
 
 def _rarest(part: str, inside: dict[str, list[str]]) -> list[str]:

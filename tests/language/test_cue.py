@@ -13,7 +13,7 @@ PIECES = ["user", "id", "a", "s", "no", " ", "-", "_", "?", "'"]
 PATTERN_PIECES = [
     *("user", "id", "a", "s", "no", " ", "-", "_", r"\?", r"\b", r"\w", r"\W", ".", "^", "$", "|"),
     *(" ?", "s?", "(?:a|id)", "(?:a |id )?", "(?:no|user){1,2}", "[ _]", "[^a|]", "(?!a)", "(?<! )", "(?P<one>no)"),
-    *(r"\b(?:user|no)\b", "(?:(?:a|id) |-)", " +", "(?:user id|no)+", r"\d*", "(s)", "(?:s|)"),
+    *(r"\b(?:user|no)\b", "(?:(?:a|id) |-)", "(?:(?:a|id) )", " +", "(?:user id|no)+", r"\d*", "(s)", "(?:s|)"),
 ]
 
 
@@ -21,6 +21,8 @@ PATTERN_PIECES = [
 @given(st.lists(st.sampled_from(PATTERN_PIECES), max_size=7), st.lists(st.sampled_from(PIECES), max_size=8))
 @example([r"\b(?:user|no)\b", " ?", "id"], ["user", "_", "id"])
 @example([r"\b(?:user|no)\b", "[ _]", "id"], ["user", "_", "id"])
+@example(["user", "(?:(?:a|id) )"], ["user", "id", " "])
+@example([" ", "(?:a |id )?", "user"], [" ", "a", " ", "user"])
 def test_a_cue_matches_wherever_its_pattern_does(parts: list[str], words: list[str]) -> None:
     pattern, text = "".join(parts), "".join(words)
     try:
