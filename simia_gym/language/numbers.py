@@ -18,10 +18,12 @@ _NUMBER = re.compile(
     | \b[a-z_]\w*(?:-\w+)+                   # words with a hyphen, such as item-42
     | \b\d+(?:(?:-\d+){2,}|(?:/\d+){2,}|(?:\.\d+){2,})   # dates, telephone numbers, versions
     | \b\w*\d(?::\d+)+                       # times
-    | (?<![\w.])([-+]?)[$€£¥]?\s?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?
+    | (?<![\w.])([-+]?)(?:[$€£¥]\s?)?([-+]?)(\d+(?:\.\d+)?|\.\d+)(?!\w)(?!\.\d)(\s?%|\spercent\b)?
     """,
     re.VERBOSE,
 )
+_DIGITS = frozenset("0123456789")
+_DIGITS_AND_SIGNS = _DIGITS.union("$€£¥%")
 _AMOUNT = re.compile(
     r"(?:[$€£¥]|\b(?:usd|eur|gbp)) ?(\d+(?:\.\d+)?)|\b(\d+(?:\.\d+)?)(?= ?(?:(?:us )?dollars?|usd)\b(?!:))"
 )
@@ -31,7 +33,7 @@ def numbers_in(text: str) -> frozenset[tuple[Decimal, bool]]:
     """The numbers in a normalised text, as pairs (value, whether it is a percentage); ids and dates do not count."""
     found = set()
     # Most words contain no digit; dropping them first makes this several times faster.
-    words = [word for word in text.split() if not word.isalpha() or word.startswith("percent")]
+    words = [word for word in text.split() if not _DIGITS_AND_SIGNS.isdisjoint(word) or word.startswith("percent")]
     for lead, inner, digits, percent in _NUMBER.findall(" ".join(words)):
         if digits:
             value = Decimal(digits)
@@ -41,5 +43,5 @@ def numbers_in(text: str) -> frozenset[tuple[Decimal, bool]]:
 
 def amounts_in(text: str) -> Iterator[Decimal]:
     """Find the amounts of money in a normalised text."""
-    for dollars, words in _AMOUNT.findall(text):
+    for dollars, words in () if _DIGITS.isdisjoint(text) else _AMOUNT.findall(text):
         yield Decimal(dollars or words)

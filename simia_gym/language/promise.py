@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from simia_gym.language.clause import ADVERBS, clause_before, uncertain
+from simia_gym.language.cue import Cue
 from simia_gym.language.numbers import amounts_in
 from simia_gym.language.text import Sentence, normal
 from simia_gym.language.vocabulary import DEEDS, GIFTS, GOODS
@@ -27,13 +28,15 @@ _THING = (
     rf"|flights?|{GOODS}|amount|\#?w\d+"
 )
 _SUM = r"\$ ?\d+(?:\.\d+)?"
-_GIFT = re.compile(
-    rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:\w+ )?(?:{GIFTS})s?\b)"
-    rf"|\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b"
-    rf"|(?:{_SUM}|\d ?(?:%|percent)) off\b|\b(?:threw|throw|throwing|thrown) in\b"
-    r"|\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off)\b"
-    rf"|(?<!\w)(?P<good>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
-    r"|coming (?:back )?(?:to you|your way))\b"
+_GIFT = Cue(
+    (
+        rf"\bhere(?:'s| is| are) (?:an? |your |another )?(?:{_SUM}\b|(?:\w+ )?(?:{GIFTS})s?\b)",
+        rf"\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b",
+        rf"(?:{_SUM}|\d ?(?:%|percent)) off\b|\b(?:threw|throw|throwing|thrown) in\b",
+        r"\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off)\b",
+        rf"(?<!\w)(?P<good>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
+        r"|coming (?:back )?(?:to you|your way))\b",
+    )
 )
 """What is handed out, whoever does it: "here is $20", "your next order ships free", "a refund is on its way"."""
 _CONDITION = re.compile(
@@ -109,11 +112,12 @@ def promises_in(sentence: Sentence, more: tuple[str, ...] = ()) -> Iterator[Prom
     if sentence.question or _CONDITION.search(plain):
         return
     pattern, verbs = _pattern(more)
-    for found in (*pattern.finditer(plain), *_GIFT.finditer(plain)):
+    for found in (*pattern.finditer(plain), *_GIFT.matches(plain)):
         if not _OPEN.search(clause_before(plain, found.start(), found.end())):
             named = found.groupdict("")
             deed = named.get("done") or verbs.get(named.get("verb", ""), "")
-            yield Promise(sentence, deed, named["good"] or ("gift" if found.re is _GIFT else ""))
+            good = named.get("good") or ("" if found.re is pattern else "gift")
+            yield Promise(sentence, deed, good)
 
 
 def charges_in(sentence: Sentence) -> Iterator[Decimal]:
