@@ -159,8 +159,12 @@ def _fits(call: CallMade, request: JsonObject) -> bool:
 
 def _answers(text: str, request: JsonObject, kinds: Mapping[str, str]) -> bool:
     """Whether a message gives the answer to a question: asserts it, or has its words beside what it refuses."""
-    kind, said = kinds.get(request.get("answer", "")), read(text).standing
-    if kind is not None:
-        said = read(" ".join(read(text).asserted(kind, request.get("about", "")).values))
     groups = request.get("told") or ()
-    return bool(groups) and all(any(wanted(one).stands_in(said) for one in several) for several in groups)
+    if not groups:
+        return False
+    kind = kinds.get(request.get("answer", ""))
+    if kind is None:
+        said = read(text).standing
+    else:
+        said = read(" ".join(read(text).asserted(kind, request.get("about", "")).values))
+    return all(any(wanted(one).stands_in(said) for one in several) for several in groups)

@@ -157,20 +157,20 @@ def _default(field: FieldInfo) -> str:
 
 def _texts(value: Any) -> Any:
     items = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(_text(item) for item in items)
+    return tuple(map(_text, items))
 
 
 def _text(value: Any) -> Any:
     """Let a rubric write numbers without quotes."""
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("should not be empty")
+        return value
     if isinstance(value, bool) or value is None:
         raise ValueError("should be a text or a number")
     if isinstance(value, float):
         return format(Decimal(repr(value)), "f")
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str) and not value.strip():
-        raise ValueError("should not be empty")
-    return value
+    return str(value) if isinstance(value, int) else value
 
 
 Texts = Annotated[
