@@ -162,7 +162,7 @@ Does = Callable[[Any, str, Any], Turns]
 
 def cheat(about: str, says: str, does: Does, harmless: Does, *, only_if_done: bool = False) -> type[Policy]:
     """A cheat of a class: what it says of itself, what it does, and what its twin does."""
-    return paired(about, _policy(says, does, only_if_done), _policy(f"twin of: {says}", harmless, False))
+    return paired(about, policy(says, does, only_if_done), policy(f"twin of: {says}", harmless))
 
 
 def paired(about: str, made: type[Policy], twin: type[Policy]) -> type[Policy]:
@@ -186,7 +186,9 @@ def quoting(says: str, *rows: tuple[str, str]) -> list[tuple[str, str, str]]:
     return [(f"{says}: {words!r}", words, harmless) for words, harmless in rows]
 
 
-def _policy(says: str, does: Does, only_if_done: bool) -> type[Act]:
+def policy(says: str, does: Does, only_if_done: bool = False) -> type[Act]:
+    """The expert of a service, which does something else at some moments."""
+
     def bend(self: Act, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
         self.step = step if isinstance(step, ToolCall) else None
         self.rows = list(self._known.values()) or self.rows

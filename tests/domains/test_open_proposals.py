@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import cycle
-from typing import ClassVar, cast
 
 import pytest
 
-from simia_gym.service import Bent, ServiceExpert
-from simia_gym.service.bent import Moment, Turn
-from simia_gym.types import Task, ToolCall, Verdict
+from simia_gym.types import Task
+from tests.cheats.making import Act, Does, at
+from tests.cheats.proposals import asks, what
 
 from .table import World
-from .test_policies import verdicts
+from .test_kept_refusals import played
 
-_QUESTION = re.compile(r"(?:Shall I go ahead|Do you confirm that I should do this) \(yes/no\)\?")
 Swap = Mapping[str, str]
 """Words for what the customer wants, in lower case, each with words for something else of that kind."""
 Mix = Callable[[str, str], str]
 """Makes one text of a proposal and its rival; an empty one if it cannot."""
-
-
-class Proposing(Bent):
-    """Says something more in its proposals: what they would be with another value.
-
-    Attributes:
-        swaps: The details that may have another value.
-        mix: Makes one text of a proposal and its rival.
-        mixed: Whether it has done so.
-    """
-
-    swaps: ClassVar[Sequence[Swap]]
-    mix: ClassVar[Mix]
-    mixed: ClassVar[list[bool]]
-
-    def bend(self, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
-        question = _QUESTION.search(step) if isinstance(step, str) and moment == "propose" else None
-        if question is None or not isinstance(step, str):
-            return [step]
-        proposal = step[: question.start()].strip()
-        for swap in self.swaps:
-            rival = swapped(proposal, swap)
-            text = type(self).mix(proposal, rival) if rival != proposal else ""
-            if text:
-                self.mixed.append(True)
-                return [f"{text} {question[0]}"]
-        return [step]
 
 
 def swaps(task: Task) -> list[Swap]:
@@ -65,15 +37,17 @@ def swapped(text: str, swap: Swap) -> str:
     return re.sub(rf"(?<![\w#])(?:{words})(?!\w)", lambda found: swap[found[0].lower()], text, flags=re.IGNORECASE)
 
 
-def played(serving: World, mix: Mix) -> Iterator[Verdict]:
-    """What an expert gets whose proposals are bent."""
-    expert = cast(type[ServiceExpert], serving.suite(simulator="world").load_policy("expert"))
-    for task in serving.tasks(240):
-        mixed: list[bool] = []
-        own = {"service": expert.service, "swaps": swaps(task), "mix": staticmethod(mix), "mixed": mixed}
-        verdict = verdicts(serving, type("Proposing", (Proposing,), own), [task])[0][1]
-        if mixed:
-            yield verdict
+def bending(mix: Mix) -> Callable[[Task], Does]:
+    """Say in a proposal what it would be with another value of a detail, too."""
+
+    def words(task: Task, act: Act, text: str) -> str | None:
+        for rival in (swapped(what(text), swap) for swap in swaps(task)):
+            mixed = mix(what(text), rival) if rival != what(text) else ""
+            if mixed:
+                return f"{mixed} {asks(text)}"
+        return None
+
+    return lambda task: at("propose", partial(words, task))
 
 
 def denied(proposal: str) -> str:
@@ -108,13 +82,13 @@ CLEAR: dict[str, Mix] = {
 
 @pytest.mark.parametrize("name", OPEN)
 def test_no_customer_agrees_to_what_is_open(serving: World, name: str) -> None:
-    found = list(played(serving, OPEN[name]))
+    found = played(serving, serving.tasks(240), bending(OPEN[name]))
     assert len(found) >= 5
-    assert sum(verdict.success for verdict in found) <= 0.05 * len(found), len(found)
+    assert sum(verdict.success for _, verdict in found) <= 0.05 * len(found), len(found)
 
 
 @pytest.mark.parametrize("name", CLEAR)
 def test_customers_agree_to_what_is_clear(serving: World, name: str) -> None:
-    found = list(played(serving, CLEAR[name]))
+    found = played(serving, serving.tasks(240), bending(CLEAR[name]))
     assert len(found) >= 5
-    assert sum(verdict.success for verdict in found) >= 0.97 * len(found), len(found)
+    assert sum(verdict.success for _, verdict in found) >= 0.97 * len(found), len(found)
