@@ -1,4 +1,4 @@
-"""The embedded database: reproducible, original and sound."""
+"""The shop's own database: unambiguous, and original."""
 
 from __future__ import annotations
 
@@ -6,32 +6,10 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
-from simia_gym.common.dotted_names import load_object
-from simia_gym.envs._tau2.domain_files import state_text, tools_text
-from simia_gym.envs.retail.build import STATE_FILE, build, load_tables
+from simia_gym.envs.retail.build import STATE_FILE, load_tables
 from simia_gym.envs.retail.catalogue import TYPES
-from simia_gym.envs.retail.world import RetailWorld
-from simia_gym.state import State
-from simia_gym.state.schema import read_state_schema
 
 FOLDER = STATE_FILE.parent
-
-
-def test_state_file_is_what_the_seed_gives() -> None:
-    assert STATE_FILE.read_text(encoding="utf-8") == state_text(build())
-
-
-def test_tools_file_is_what_the_world_declares() -> None:
-    assert STATE_FILE.with_name("tools.json").read_text(encoding="utf-8") == tools_text(RetailWorld)
-
-
-def test_the_database_fits_its_schema_and_keeps_its_invariants() -> None:
-    state = State.from_tables(load_tables())
-    touched = [(table, key) for table in state.tables for key in state.keys(table)]
-    assert len(touched) == 160
-    assert list(read_state_schema(FOLDER / "state.schema.json").problems(state, touched)) == []
 
 
 def test_variants_differ_in_options_and_price() -> None:
@@ -49,36 +27,9 @@ def test_options_of_a_type_are_unambiguous() -> None:
         assert len(words) - len(set(words)) <= words.count("included"), kind.name
 
 
-BROKEN = {
-    "money_adds_up": lambda order, user: order["payment_history"].append(
-        {"transaction_type": "refund", "amount": 1.0, "payment_method_id": "x"}
-    ),
-    "balances_not_negative": lambda order, user: user["payment_methods"].update(
-        g={"source": "gift_card", "id": "g", "balance": -0.01}
-    ),
-    "items_are_variants": lambda order, user: order["items"][0].update(options={"color": "sky"}),
-    "payment_methods_are_owned": lambda order, user: order["payment_history"][0].update(payment_method_id="paypal_1"),
-    "status_fits_fields": lambda order, user: order.update(return_items=["1"]),
-    "orders_are_listed": lambda order, user: user["orders"].clear(),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_invariants_notice(name: str) -> None:
-    tables = load_tables()
-    order = next(order for order in tables["orders"].values() if order["status"] == "pending")
-    BROKEN[name](order, tables["users"][order["user_id"]])
-    check = load_object(f"simia_gym.envs.retail.invariants:{name}")
-    assert callable(check)
-    touched = [("orders", order["order_id"]), ("users", order["user_id"])]
-    assert len(list(check(State.from_tables(tables), touched))) == 1
-
-
-def test_nothing_of_the_public_database_is_in_it(shared_data: Path) -> None:
+def test_no_variant_street_or_product_of_the_public_database_is_in_it(shared_data: Path) -> None:
     public = json.loads((shared_data / "tau2" / "retail" / "db.json").read_text())
     ours = load_tables()
-    for table in ("products", "users", "orders"):
-        assert not set(ours[table]) & set(public[table])
     variants = [{key for one in data["products"].values() for key in one["variants"]} for data in (ours, public)]
     assert not variants[0] & variants[1]
     streets = {user["address"]["address1"].split(" ", 1)[1] for user in public["users"].values()}

@@ -141,9 +141,6 @@ def test_not_a_directory(directory: Path, path: str) -> None:
 
 def test_the_real_directory(shared_data: Path) -> None:
     data = load(shared_data / "tau2" / "retail")
-    assert data.tables is not None
     assert data.tasks is not None
-    assert {name: len(rows) for name, rows in data.tables.items()} == {"products": 50, "users": 500, "orders": 1000}
-    assert len(data.tasks["train"]) == 74
     assert sum(bool(task.goal) for task in data.tasks["train"]) == 67
     assert all(task.user and task.user["reason"] for task in data.tasks["train"])

@@ -16,12 +16,12 @@ from simia_gym.envs._tau2.recorded import read_recordings
 from simia_gym.evaluation.slice_check import call_problems, declaration_problems
 from simia_gym.types import Feedback, ToolCall
 
-from ..airline import calls as airline
-from ..retail import calls as retail
+from ..airline import own as airline
+from ..retail import own as retail
 
 FOLDERS = {folder.name: folder for folder in domain_folders().values()}
 OWN: Any = {"retail": retail, "airline": airline}
-"""Each world's random calls."""
+"""What is each world's own."""
 
 
 @pytest.mark.parametrize("compat", [None, "tau2"])

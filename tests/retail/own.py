@@ -1,14 +1,42 @@
-"""Random calls of the shop's tools, and what none of them changes."""
+"""What the shared tests of the benchmark's worlds need of the shop: sizes, mistakes, random calls, gold calls."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from simia_gym.domain.domain import Domain
 from simia_gym.state import State
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Row, ToolCall
 
+ROWS = {"products": 20, "users": 40, "orders": 100}
+ROWS_OF_BENCHMARK = {"products": 50, "users": 500, "orders": 1000}
+RECORDED = {"pairs": 438, "episodes": 57}
+TASKS = 74
+"""Tasks of the benchmark to train on."""
+GRANTED = {"cancel": 18, "exchange": 24, "modify_address": 16, "modify_items": 22, "return": 32, "user_address": 7}
+"""How often the rules grant each wish in these."""
+DEVIATIONS = {
+    # The gift card does not hold the price difference, and the benchmark's own tool declines the call, too.
+    ("105", "exchange_delivered_order_items"): "covers_difference",
+}
+"""Gold actions that the rules refuse, by task and tool, with the rule."""
+SOUND = ("orders", "pending")
+"""A table, and the status of a row that the mistakes are made in."""
+BROKEN: Mapping[str, Callable[[Any, Any], object]] = {
+    "money_adds_up": lambda order, user: order["payment_history"].append(
+        {"transaction_type": "refund", "amount": 1.0, "payment_method_id": "x"}
+    ),
+    "balances_not_negative": lambda order, user: user["payment_methods"].update(
+        g={"source": "gift_card", "id": "g", "balance": -0.01}
+    ),
+    "items_are_variants": lambda order, user: order["items"][0].update(options={"color": "sky"}),
+    "payment_methods_are_owned": lambda order, user: order["payment_history"][0].update(payment_method_id="paypal_1"),
+    "status_fits_fields": lambda order, user: order.update(return_items=["1"]),
+    "orders_are_listed": lambda order, user: user["orders"].clear(),
+}
+"""A mistake for each invariant, in such a row or its customer's."""
 MOST = 20_000
 """Bytes of a slice."""
 OFTEN = ("items", "payment", "cancel")
@@ -69,3 +97,28 @@ def kept(state: State) -> dict[str, float]:
                     sign = 1 if line["transaction_type"] == "payment" else -1
                     sums[line["payment_method_id"]] += sign * line["amount"]
     return {key: round(value, 2) for key, value in sums.items()}
+
+
+WISHES = {
+    "cancel_pending_order": "cancel",
+    "exchange_delivered_order_items": "exchange",
+    "modify_pending_order_address": "modify_address",
+    "modify_pending_order_items": "modify_items",
+    "modify_pending_order_payment": "modify_payment",
+    "modify_user_address": "user_address",
+    "return_delivered_order_items": "return",
+}
+SLOTS = {
+    "order_id": "order",
+    "reason": "reason",
+    "item_ids": "items",
+    "new_item_ids": "variant",
+    "payment_method_id": "payment",
+}
+
+
+def wish(call: ToolCall, state: State, row: Row | None, task: str) -> tuple[str, JsonObject]:
+    """The wish that a gold call grants, and what its customer wants; no wish for one that the service does not have."""
+    slots = {slot: call.arguments[name] for name, slot in SLOTS.items() if name in call.arguments}
+    parts = ("address1", "address2", "city", "state", "country", "zip")
+    return WISHES.get(call.name, ""), {**slots, "address": {name: call.arguments.get(name) for name in parts}}

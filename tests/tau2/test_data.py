@@ -1,0 +1,67 @@
+"""The own databases of both worlds, and the public benchmark's with its recorded episodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simia_gym.common.dotted_names import load_object
+from simia_gym.domain.domain import Domain
+from simia_gym.domain.loading import load_domain
+from simia_gym.envs._tau2.domain_files import state_text, tools_text
+from simia_gym.envs._tau2.recorded import verify_rollouts
+from simia_gym.state import State
+
+from .test_slices import FOLDERS, OWN
+
+
+def assert_sound(domain: Domain, rows: dict[str, int]) -> None:
+    """A database has so many rows, fits its schema, and keeps its invariants."""
+    state, schema = domain.base, domain.state_schema
+    assert schema is not None
+    assert {table: state.count(table) for table in rows} == rows
+    assert list(schema.problems(state, [(table, key) for table in state.tables for key in state.keys(table)])) == []
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_own_database_is_what_the_seed_gives_and_keeps_its_rules(name: str) -> None:
+    build: Any = load_object(f"simia_gym.envs.{name}.build:build")
+    domain, tables = load_domain(FOLDERS[name]), build()
+    assert (FOLDERS[name] / "state.json").read_text(encoding="utf-8") == state_text(tables)
+    assert (FOLDERS[name] / "tools.json").read_text(encoding="utf-8") == tools_text(type(domain.world))  # type: ignore[arg-type]
+    assert tables.keys() == OWN[name].ROWS.keys()
+    assert_sound(domain, OWN[name].ROWS)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_nothing_of_the_public_database_is_in_it(name: str, shared_data: Path) -> None:
+    public = json.loads((shared_data / "tau2" / name / "db.json").read_text())
+    ours = load_domain(FOLDERS[name]).base.to_tables()
+    assert len(public.keys() & ours.keys()) == 3
+    for table in public.keys() & ours.keys():
+        assert not set(ours[table]) & set(public[table])
+    emails = [{user["email"] for user in tables["users"].values()} for tables in (ours, public)]
+    assert not emails[0] & emails[1]
+
+
+@pytest.mark.parametrize(("name", "rule"), [(name, rule) for name, own in OWN.items() for rule in own.BROKEN])
+def test_invariants_notice(name: str, rule: str) -> None:
+    tables: Any = json.loads((FOLDERS[name] / "state.json").read_text())
+    table, status = OWN[name].SOUND
+    key, row = next((key, row) for key, row in tables[table].items() if row["status"] == status)
+    OWN[name].BROKEN[rule](row, tables["users"][row["user_id"]])
+    check: Any = load_object(f"simia_gym.envs.{name}.invariants:{rule}")
+    assert len(list(check(State.from_tables(tables), [(table, key), ("users", row["user_id"])]))) == 1
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_recorded_episodes_run_again_on_the_benchmarks_database(name: str, shared_data: Path) -> None:
+    domain, recorded = load_domain(FOLDERS[name], data=shared_data / "tau2" / name), OWN[name].RECORDED
+    assert_sound(domain, OWN[name].ROWS_OF_BENCHMARK)
+    found = verify_rollouts(domain, shared_data / "rollouts" / f"{name}_tau2.jsonl")
+    assert (found["agree"], found["differences"], found["mismatches"]) == (True, [], 0)
+    assert found["pairs"] == found["identical"] == recorded["pairs"]
+    assert found["episodes"] == found["outcome_checked"] == found["outcome_agree"] == recorded["episodes"]
