@@ -9,23 +9,19 @@ import pytest
 
 from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import JsonObject, ToolCall
 
+from ..tau2.tools import Tools, after
 from .small import ANA, DAY, airline, booking, legs, reservation
 
-WORLD = AirlineWorld({"compat": "tau2"})
 STATE = airline()
+TOOLS = Tools(AirlineWorld({"compat": "tau2"}), STATE)
+call, fails = TOOLS.call, TOOLS.fails
 CHANGE = {"reservation_id": "R1", "cabin": "business", "flights": legs("SA1", "SA2"), "payment_id": "card"}
 
 
-def call(name: str, state: State = STATE, /, **arguments: Any) -> Transition:
-    return WORLD.call(state, ToolCall(name, arguments))
-
-
 def done(name: str, state: State = STATE, /, **arguments: Any) -> State:
-    transition = call(name, state, **arguments)
-    assert isinstance(transition.state, State), transition.observation
-    return transition.state
+    return after(call(name, state, **arguments))
 
 
 def test_cancelling_twice_goes_through_and_frees_no_seats() -> None:
@@ -108,9 +104,7 @@ ERRORS: list[tuple[str, JsonObject, str]] = [
 
 @pytest.mark.parametrize(("name", "arguments", "message"), ERRORS)
 def test_errors(name: str, arguments: JsonObject, message: str) -> None:
-    transition = call(name, **arguments)
-    assert transition.observation == f"Error: {message}"
-    assert (transition.outcome, transition.state) == ("error", None)
+    fails(name, message, **arguments)
 
 
 def test_numbers_are_read_where_a_reservation_is_made() -> None:

@@ -9,27 +9,14 @@ import pytest
 
 from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import JsonObject, Transition
 
+from ..tau2.tools import Tools, after
 from .small import ANA, BEN, DAY, NEXT, airline, booking, legs, reservation
 
-WORLD = AirlineWorld()
 STATE = airline()
-
-
-def call(name: str, state: State = STATE, /, **arguments: Any) -> Transition:
-    return WORLD.call(state, ToolCall(name, arguments))
-
-
-def fails(name: str, message: str, state: State = STATE, /, **arguments: Any) -> None:
-    transition = call(name, state, **arguments)
-    assert transition.observation == f"Error: {message}"
-    assert (transition.outcome, transition.ops, transition.state) == ("error", (), None)
-
-
-def after(transition: Transition) -> State:
-    assert isinstance(transition.state, State), transition.observation
-    return transition.state
+TOOLS = Tools(AirlineWorld(), STATE)
+call, fails = TOOLS.call, TOOLS.fails
 
 
 def row_of(transition: Transition, key: str = "R1") -> JsonObject:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from simia_gym.envs.retail.world import RetailWorld
-from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall, Transition
+from simia_gym.types import JsonObject, Transition
 
+from ..tau2.tools import Tools, after
 from .shop import ADDRESS, order, shop
 
 STATE = shop(
@@ -20,23 +20,8 @@ STATE = shop(
     order("#W4", "pending", ["11"], "gift"),
     order("#W5", "pending (item modified)", ["11"], "card"),
 )
-WORLD = RetailWorld()
-
-
-def call(name: str, state: State | None = None, /, **arguments: Any) -> Transition:
-    return WORLD.call(state or STATE, ToolCall(name, arguments))
-
-
-def fails(name: str, message: str, state: State | None = None, /, **arguments: Any) -> None:
-    transition = call(name, state, **arguments)
-    assert transition.observation == f"Error: {message}"
-    assert (transition.outcome, transition.ops, transition.state) == ("error", (), None)
-    assert transition.error_code
-
-
-def after(transition: Transition) -> State:
-    assert isinstance(transition.state, State)
-    return transition.state
+TOOLS = Tools(RetailWorld(), STATE)
+call, fails = TOOLS.call, TOOLS.fails
 
 
 def order_of(transition: Transition, key: str) -> JsonObject:
