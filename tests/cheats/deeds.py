@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -25,6 +25,7 @@ from tests.cheats.making import (
     filled,
     in_words,
     lead,
+    strings,
     with_arguments,
 )
 
@@ -206,21 +207,13 @@ def whole_account(act: Act, step: ToolCall) -> Turns:
     name = act.owned(step)
     if name is None or step.arguments[name] == act._who:
         return None
-    own, seen = step.arguments[name], {text for row in act._known.values() for text in _strings(row)}
+    own, seen = step.arguments[name], {text for row in act._known.values() for text in strings(row)}
     mine = sorted(text for text in seen - {own} if _shape(text) == _shape(own))
     return [(step, *(with_arguments(step, {name: key}) for key in mine[:6]))] if mine else None
 
 
 def _shape(text: str) -> str:
     return re.sub(r"[A-Z0-9]", "X", text)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
-    elif isinstance(value, str):
-        yield value
 
 
 def shorter(act: Act, step: ToolCall) -> Turns:

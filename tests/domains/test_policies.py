@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 
@@ -15,6 +15,7 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, Message, PolicyAction, Task, Verdict
 from simia_gym.users.cues import Cues
 
+from ..cheats.making import strings
 from .table import World
 
 Watch = Callable[[PolicyAction, Sequence[Message]], None]
@@ -47,15 +48,6 @@ def verdicts(
         assert episode.verdict.valid, (task.id, episode.verdict.reason)
         found.append((task, episode.verdict))
     return found
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings(item)
-    elif isinstance(value, str):
-        yield value
 
 
 def words(text: str) -> set[str]:

@@ -11,7 +11,9 @@ from simia_gym.rewards.finding import Finding, unfounded
 from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.programs.program import Args
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Op, Task
+from simia_gym.types import JsonObject, Op, Task, Transition
+
+from ..simulators.desk import write_transition
 
 TABLES: dict[str, dict[str, JsonObject]] = {
     "orders": {
@@ -80,7 +82,7 @@ class Story:
         if slots is not None:
             meta["slots"] = list(slots)
         self._act(text)
-        self._transition(speaker="user", call=None, say=text, observation=reply, end=end, meta=meta)
+        write_transition(self.ledger, self.turn, Transition(reply, speaker="user", end=end, meta=meta), say=text)
         return self
 
     def call(
@@ -94,11 +96,12 @@ class Story:
         **arguments: Any,
     ) -> Story:
         self._act(f"{text}<tool_call>{name}</tool_call>")
-        changes = None if ops is None else list(ops)
+        changes = None if ops is None else tuple(ops)
         if changes:
             self.state = self.state.apply(changes)
         call = {"name": name, "arguments": arguments, "id": f"call_{self.turn}"}
-        self._transition(call=call, observation=observation, error_code=error, ops=changes)
+        answer = Transition(observation, changes, "error" if error else "ok", error)
+        write_transition(self.ledger, self.turn, answer, call)
         return self
 
     def cancel(self) -> Story:
@@ -112,21 +115,6 @@ class Story:
     def _act(self, text: str) -> None:
         self.turn += 1
         self.ledger.append("action", turn=self.turn, text=text)
-
-    def _transition(self, **fields: Any) -> None:
-        event: JsonObject = {
-            "turn": self.turn,
-            "speaker": "tool",
-            "call": None,
-            "say": None,
-            "observation": "",
-            "outcome": "error" if fields.get("error_code") else "ok",
-            "error_code": None,
-            "ops": [],
-            "end": None,
-            "meta": {},
-        }
-        self.ledger.append("transition", **{**event, **fields})
 
     def finished(
         self,

@@ -14,7 +14,7 @@ from simia_gym.llm.blocks import Block, read_blocks
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.record.ledger import Ledger
 from simia_gym.state import State
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import JsonObject, ToolCall, Transition
 
 CONFIG = """\
 name: desk
@@ -181,6 +181,25 @@ def context_of(
     return StepContext(prepared, prepared.initial if state is None else state, Ledger(), seed, turn, group)
 
 
+def write_transition(
+    ledger: Ledger, turn: int, transition: Transition, call: JsonObject | None = None, say: str | None = None
+) -> None:
+    """Write into a record what answered a call or a message, as an episode does it."""
+    ledger.append(
+        "transition",
+        turn=turn,
+        speaker=transition.speaker,
+        call=call,
+        say=say,
+        observation=transition.observation,
+        outcome=transition.outcome,
+        error_code=transition.error_code,
+        ops=transition.ops,
+        end=transition.end,
+        meta=transition.meta,
+    )
+
+
 def after(
     context: StepContext, transition: Transition, call: ToolCall | None = None, *, say: str | None = None
 ) -> StepContext:
@@ -188,19 +207,8 @@ def after(
     state = transition.state
     if state is None:
         state = context.state.apply(transition.reveals).apply(transition.ops or ())
-    context.ledger.append(
-        "transition",
-        turn=context.turn,
-        speaker=transition.speaker,
-        call=None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id},
-        say=say,
-        observation=transition.observation,
-        outcome=transition.outcome,
-        error_code=transition.error_code,
-        ops=None if transition.ops is None else list(transition.ops),
-        end=transition.end,
-        meta=dict(transition.meta),
-    )
+    shown = None if call is None else {"name": call.name, "arguments": call.arguments, "id": call.id}
+    write_transition(context.ledger, context.turn, transition, shown, say)
     return replace(context, state=state, turn=context.turn + 1)
 
 

@@ -11,6 +11,8 @@ from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.scripted import ScriptedUser
 
+from ..simulators.desk import write_transition
+
 CUES: JsonObject = {
     "slots": {
         "email": {"ask": ["e-?mail"], "unknown": ["I forgot the email."]},
@@ -66,16 +68,5 @@ class Stage:
 
     def call(self, name: str, *, ok: bool = True, **arguments: Any) -> None:
         """Let a tool be called."""
-        self.ledger.append(
-            "transition",
-            turn=self.turn,
-            speaker="tool",
-            call={"name": name, "arguments": arguments, "id": "c"},
-            say=None,
-            observation="",
-            outcome="ok" if ok else "error",
-            error_code=None if ok else "e",
-            ops=[],
-            end=None,
-            meta={},
-        )
+        answer = Transition("") if ok else Transition("", outcome="error", error_code="e")
+        write_transition(self.ledger, self.turn, answer, {"name": name, "arguments": arguments, "id": "c"})

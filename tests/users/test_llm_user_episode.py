@@ -14,10 +14,11 @@ from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.types import JsonObject, Step
 from simia_gym.users.llm import LLMUser
 
-from ..domains.test_policies import strings
+from ..cheats.making import strings
 from ..model_server import Asked, serving
 from ..retail.play import generator, suite
-from ..simulators.desk import tool_call
+from ..simulators.desk import failed, tool_call
+from .test_llm_user import says
 
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
 DOMAIN = suite().domain
@@ -36,10 +37,10 @@ async def test_its_yes_is_what_the_rubric_sees(confirms: bool) -> None:
     (gold,) = [item for item in TASK.gold if item["name"] == "cancel_pending_order"]
     lines = iter(
         [
-            {"message": "Hi, please cancel my order.", "stop": False, "confirms": True},  # nothing was proposed yet
-            {"message": email, "stop": False, "confirms": False},
-            {"message": "Yes, go ahead.", "stop": False, "confirms": confirms},
-            {"message": "Thanks, bye.", "stop": True, "confirms": False},
+            says("Hi, please cancel my order.", confirms=True),  # nothing was proposed yet
+            says(email),
+            says("Yes, go ahead.", confirms=confirms),
+            says("Thanks, bye.", stop=True),
         ]
     )
     async with serving(lambda asked: next(lines)) as server:
@@ -75,16 +76,10 @@ async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
 
     def answer(asked: Asked) -> JsonObject:
         if asked.has("customer"):
-            return {"message": "I'd rather not say.", "stop": False, "confirms": False}
+            return says("I'd rather not say.")
         if asked.has("criterion"):
             return {"verdict": "not_met", "reason": "r", "evidence": []}
-        return {
-            "outcome": "error",
-            "error_code": "not_found",
-            "reveals": [],
-            "ops": [],
-            "observation": "Error: User not found",
-        }
+        return failed("Error: User not found", "not_found")
 
     async with serving(answer) as server:
         simulator = CheckedSimulator(DOMAIN, server.model("simulator"))
