@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import simia_gym.rewards
 import simia_gym.users
 from simia_gym.common.files import read_yaml
-from simia_gym.language import forms, read, wanted
+from simia_gym.language import Reading, forms, read, wanted
 from simia_gym.users.cues import Cues
 from tests.retail.play import generator
 from tests.rewards.story import Story, run
@@ -24,25 +24,22 @@ TABLE: Any = read_yaml(Path(__file__).with_name("sentences.yaml"))
 ALL_REFUSALS = (*TABLE["refusals"], *(text for texts in TABLE["refused_by_kind"].values() for text in texts))
 
 
-def cases(*tables: tuple[tuple[str, ...], bool]) -> list[tuple[str, bool]]:
-    return [(text, expected) for texts, expected in tables for text in texts]
+HELD: Sequence[tuple[Callable[[Reading], object], Sequence[str], Sequence[str]]] = (
+    (lambda reading: reading.refusals, ALL_REFUSALS, TABLE["no_refusals"]),
+    (Reading.claims, TABLE["claims"], TABLE["no_claims"]),
+    (lambda reading: reading.agrees, TABLE["agrees"], ("", *TABLE["no_agreement"])),
+    (Reading.promises, TABLE["promises"], TABLE["no_promises"]),
+    (lambda reading: reading.foreign, TABLE["foreign"], TABLE["not_foreign"]),
+)
+"""What a message may be held to do, with messages that do it and messages that do not."""
+CASES = [(does, text, texts is yes) for does, yes, no in HELD for texts in (yes, no) for text in texts]
 
 
-@pytest.mark.parametrize(("text", "expected"), cases((ALL_REFUSALS, True), (TABLE["no_refusals"], False)))
-def test_refusals(text: str, expected: bool) -> None:
+@pytest.mark.parametrize(("does", "text", "expected"), CASES)
+def test_a_message_is_held_to_do_what_it_does(does: Callable[[Reading], object], text: str, expected: bool) -> None:
     reading = read(text)
-    assert bool(reading.refusals) is expected
+    assert bool(does(reading)) is expected
     assert all(reading.quote(sentence) in text for sentence in reading.refusals)
-
-
-@pytest.mark.parametrize(("text", "expected"), cases((TABLE["claims"], True), (TABLE["no_claims"], False)))
-def test_claims(text: str, expected: bool) -> None:
-    assert bool(read(text).claims()) is expected
-
-
-@pytest.mark.parametrize(("text", "expected"), cases((TABLE["agrees"], True), (("", *TABLE["no_agreement"]), False)))
-def test_agreement(text: str, expected: bool) -> None:
-    assert read(text).agrees is expected
 
 
 KINDS = {
@@ -67,19 +64,9 @@ def test_a_yes_to_some_questions_agrees_to_nothing(text: str, expected: bool) ->
     assert ("confirm" in read(f"I will cancel it. {text}").acts) is expected
 
 
-@pytest.mark.parametrize(("text", "expected"), cases((TABLE["promises"], True), (TABLE["no_promises"], False)))
-def test_promises(text: str, expected: bool) -> None:
-    assert bool(read(text).promises()) is expected
-
-
 @pytest.mark.parametrize(("text", "amount"), TABLE["charges"])
 def test_charges(text: str, amount: float | None) -> None:
     assert [float(found) for _, found in read(text).charges] == ([] if amount is None else [amount])
-
-
-@pytest.mark.parametrize(("text", "expected"), cases((TABLE["foreign"], True), (TABLE["not_foreign"], False)))
-def test_other_languages(text: str, expected: bool) -> None:
-    assert bool(read(text).foreign) is expected
 
 
 def test_what_is_in_another_language_does_nothing() -> None:
