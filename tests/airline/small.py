@@ -22,6 +22,7 @@ PRICES = {"basic_economy": 50, "economy": 100, "business": 300}
 SEATS = {"basic_economy": 1, "economy": 4, "business": 4}
 ANA: JsonObject = {"first_name": "Ana", "last_name": "Cho", "dob": "1990-01-01"}
 BEN: JsonObject = {"first_name": "Ben", "last_name": "Cho", "dob": "1991-01-01"}
+TRIP = {"user_id": "ana_cho_1", "origin": "BOS", "destination": "SEA", "flight_type": "one_way", "cabin": "economy"}
 
 
 def legs(*numbers: str, date: str = DAY) -> list[JsonObject]:
@@ -37,11 +38,7 @@ def reservation(**changes: Any) -> JsonObject:
     ]
     return {
         "reservation_id": "R1",
-        "user_id": "ana_cho_1",
-        "origin": "BOS",
-        "destination": "SEA",
-        "flight_type": "one_way",
-        "cabin": "economy",
+        **TRIP,
         "flights": [{**flight, "price": 100} for flight in flights],
         "passengers": [ANA, BEN],
         "payment_history": [{"payment_id": "card", "amount": 510}],
@@ -91,11 +88,7 @@ def airline(**statuses: str) -> State:
 def booking(*numbers: str, **changes: Any) -> JsonObject:
     """Arguments that book flights for Ana, in economy, paid by card."""
     return {
-        "user_id": "ana_cho_1",
-        "origin": "BOS",
-        "destination": "SEA",
-        "flight_type": "one_way",
-        "cabin": "economy",
+        **TRIP,
         "flights": legs(*numbers),
         "passengers": [ANA],
         "payment_methods": [{"payment_id": "card", "amount": 100 * len(numbers)}],
