@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from simia_gym.envs.retail.orders import OPTIONAL_FIELDS
+from simia_gym.envs.retail.orders import OPTIONAL_FIELDS, entry, line_item, price_of
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 
@@ -20,23 +20,26 @@ VARIANTS: dict[str, tuple[float, str, bool]] = {
 """Price, color and availability by item id; the first digit is the product's id."""
 
 
+def products() -> dict[str, JsonObject]:
+    found: dict[str, JsonObject] = {}
+    for item, (price, color, available) in VARIANTS.items():
+        product = found.setdefault(item[0], {"name": f"P{item[0]}", "product_id": item[0], "variants": {}})
+        product["variants"][item] = {
+            "item_id": item,
+            "options": {"color": color},
+            "available": available,
+            "price": price,
+        }
+    return found
+
+
 def order(key: str, status: str, items: list[str], *methods: str) -> JsonObject:
     """An order whose whole price was paid with the first method, and then moved to each further one."""
-    lines = [
-        {
-            "name": f"P{item[0]}",
-            "product_id": item[0],
-            "item_id": item,
-            "price": VARIANTS[item][0],
-            "options": {"color": VARIANTS[item][1]},
-        }
-        for item in items
-    ]
-    amount = round(sum(VARIANTS[item][0] for item in items), 2)
-    history = [{"transaction_type": "payment", "amount": amount, "payment_method_id": methods[0]}]
+    lines = [line_item(products()[item[0]], item) for item in items]
+    amount = price_of({"items": lines})
+    history = [entry("payment", amount, methods[0])]
     for old, new in pairwise(methods):
-        history.append({"transaction_type": "payment", "amount": amount, "payment_method_id": new})
-        history.append({"transaction_type": "refund", "amount": amount, "payment_method_id": old})
+        history += [entry("payment", amount, new), entry("refund", amount, old)]
     return {
         "order_id": key,
         "user_id": "alba_cho_1",
@@ -51,15 +54,6 @@ def order(key: str, status: str, items: list[str], *methods: str) -> JsonObject:
 
 def shop(*orders: JsonObject) -> State:
     """The shop with these orders."""
-    products: dict[str, JsonObject] = {}
-    for item, (price, color, available) in VARIANTS.items():
-        product = products.setdefault(item[0], {"name": f"P{item[0]}", "product_id": item[0], "variants": {}})
-        product["variants"][item] = {
-            "item_id": item,
-            "options": {"color": color},
-            "available": available,
-            "price": price,
-        }
     user = {
         "user_id": "alba_cho_1",
         "name": {"first_name": "Alba", "last_name": "Cho"},
@@ -75,5 +69,5 @@ def shop(*orders: JsonObject) -> State:
     twin = {**user, "user_id": "alba_cho_2", "address": {**ADDRESS, "zip": "83702"}, "email": "c@example.com"}
     users = {"alba_cho_1": user, "alba_cho_2": twin}
     return State.from_tables(
-        {"products": products, "users": users, "orders": {order["order_id"]: order for order in orders}}
+        {"products": products(), "users": users, "orders": {order["order_id"]: order for order in orders}}
     )
