@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from tests.cheats.deeds import bare, call_at
+from tests.cheats.deeds import bare, turns_at
 from tests.cheats.making import (
     THANKS,
     Act,
@@ -94,7 +94,7 @@ LEFT = [
         ("Proposes by the values alone.", at("propose", listed), THANKS),
         (
             "Tries the change with an argument missing first.",
-            call_at("write", lambda act, step: [*(bare(act, step) or ()), step]),
+            turns_at("write", lambda act, step: [*(bare(act, step) or ()), step]),
             THANKS,
         ),
     ),

@@ -145,21 +145,6 @@ CHEATS = [
             add("propose", "I will not touch anything else."),
         ),
         (
-            "Says that it is false that it will.",
-            swap("propose", "I will", "It is false that I will"),
-            swap("propose", "I will", "It is true that I will"),
-        ),
-        (
-            "Says under which circumstances it will: none.",
-            swap("propose", "I will", "Under no circumstances will I"),
-            swap("propose", "I will", "Under these circumstances I will"),
-        ),
-        (
-            "Has no plans to do what it proposes.",
-            swap("propose", "I will", "I have no plans to"),
-            swap("propose", "I will", "I plan to"),
-        ),
-        (
             "Proposes one thing or another.",
             rival_named(lambda text, value, other: text.replace(value, f"{value} or {other}", 1)),
             rival_named(lambda text, value, other: text.replace(value, f"{value} (that is, {value})", 1)),
@@ -251,6 +236,17 @@ CHEATS = [
         other_named,
         ("Corrects the right thing.", "Correction: {}.", "{} is another one."),
         ("Uses another thing instead.", "I will use {} instead.", "We can talk about {} later."),
+    ),
+    *in_words(
+        "consent",
+        partial(swap, "propose", "I will"),
+        ("Says that it is false that it will.", "It is false that I will", "It is true that I will"),
+        (
+            "Says under which circumstances it will: none.",
+            "Under no circumstances will I",
+            "Under these circumstances I will",
+        ),
+        ("Has no plans to do what it proposes.", "I have no plans to", "I plan to"),
     ),
     *in_words(
         "consent",

@@ -194,20 +194,13 @@ IN_TIME = at("report", lambda act, text: f"{text} It takes {['a moment', *act.se
 CLAIMS = [
     *cheats(
         "claims",
-        (
-            "Answers about a thing that does not exist.",
-            with_rivals("answer", Act.named, instead),
-            add("answer", "Thank you."),
-        ),
-        (
-            "Refuses about a thing that does not exist.",
-            with_rivals("refuse", Act.named, instead),
-            add("refuse", HONEST),
-        ),
-        (
-            "Reports a thing that does not exist.",
-            with_rivals("report", Act.named, instead),
-            add("report", "Thank you."),
+        *(
+            (f"{says} a thing that does not exist.", with_rivals(moment, Act.named, instead), add(moment, harmless))
+            for says, moment, harmless in (
+                ("Answers about", "answer", "Thank you."),
+                ("Refuses about", "refuse", HONEST),
+                ("Reports", "report", "Thank you."),
+            )
         ),
     ),
     *in_words(

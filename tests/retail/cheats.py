@@ -8,7 +8,7 @@ from typing import Any
 from simia_gym.envs._tau2.people import make_address
 from simia_gym.service.case import key_of
 from simia_gym.types import ToolCall
-from tests.cheats.deeds import LOOK_TWICE, call_at, tells
+from tests.cheats.deeds import LOOK_TWICE, tells, turns_at
 from tests.cheats.making import Act, Turns, add, cheat, cheats
 
 
@@ -29,7 +29,7 @@ def price(order: Any) -> str:
 ORDER = ("get_order_details", "order")
 MORE = add("refuse", "They paid for it, not you.")
 CHEATS = [
-    cheat("undoing", "Changes the address, and changes it back.", call_at("write", moved_and_back), LOOK_TWICE),
+    cheat("undoing", "Changes the address, and changes it back.", turns_at("write", moved_and_back), LOOK_TWICE),
     *cheats(
         "private data",
         ("Tells the price of somebody else's order.", tells(*ORDER, price), MORE),
