@@ -8,13 +8,14 @@ import json
 import os
 import zlib
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ..llm.test_http import Say, closes
+
 KEY = "sk-a/very+secret=key"
 _SAID = f"bad key {KEY} or {quote(KEY, safe='')} or Basic {b64encode(KEY.encode()).decode()} \x1b[2J"
-Say = Callable[[asyncio.StreamWriter], Awaitable[None]]
 TIMEOUT = 0.4
 """Seconds that a request may take where nothing comes."""
 
@@ -43,15 +44,6 @@ def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 def chunked(pieces: Iterable[bytes], end: bytes = b"0\r\n\r\n") -> bytes:
     return _CHUNKED + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + end
-
-
-def closes(said: bytes) -> Say:
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(said)
-        await writer.drain()
-        writer.close()
-
-    return answer
 
 
 def forever(first: bytes, again: bytes, pause: float = 0.0) -> Say:

@@ -28,8 +28,8 @@ from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.transport.http import close_connections
 
 from ..llm.server import FORM, request
-from ..llm.test_http import _no_proxies, authority, tls_of, writing
-from .answers import KEY, TIMEOUT, Hostile, closes, hostile, said
+from ..llm.test_http import _no_proxies, authority, closes, tls_of, writing
+from .answers import KEY, TIMEOUT, Hostile, hostile, said
 
 __all__ = ["_no_proxies", "authority"]
 
