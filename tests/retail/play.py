@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.common.files import read_yaml
 from simia_gym.service import Generator
 from simia_gym.types import Task
-
-AGENTS: Any = read_yaml(Path(__file__).parents[1] / "domains" / "agents" / "retail.yaml")
-"""What agents of the shop say in many ways."""
 
 
 @lru_cache(maxsize=1)

@@ -11,20 +11,10 @@ import pytest
 from simia_gym.cli.app import run as simia
 from simia_gym.types import JsonObject
 
-POLICY = """
-import json
-
-class Agent:
-    def __init__(self):
-        call = {{"name": "cancel_pending_order", "arguments": {{"order_id": {order!r}, "reason": "no longer needed"}}}}
-        wrong = {{"name": "get_user_details", "arguments": {{"user_id": "nobody"}}}}
-        calls = "".join(f"<tool_call>{{json.dumps(each)}}</tool_call>" for each in (wrong, call))
-        said = ["It is cancelled, and you get 47 back.", "Is there anything else?", "Bye."]
-        self.left = ["<tool_call>oops", calls, *said]
-
-    def act(self, messages):
-        return self.left.pop(0)
-"""
+from ..domains.shell import Says
+from ..proof.stage import suite_of
+from ..rollout.conftest import Roll
+from ..simulators.desk import tool_call
 
 
 @pytest.fixture
@@ -32,9 +22,11 @@ def results(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     (task, _) = map(json.loads, (directory / "tasks_train.jsonl").read_text().splitlines())
     order = task["evaluation_criteria"]["actions"][1]["arguments"]["order_id"]
-    Path("agent.py").write_text(POLICY.format(order=order))
-    words = ["rollout", "retail", "--data", str(directory), "--policy", "agent.py:Agent", "--max-turns", "5"]
-    assert simia([*words, "--out", "record.jsonl"]) == 0
+    wrong = tool_call("get_user_details", user_id="nobody")
+    call = tool_call("cancel_pending_order", order_id=order, reason="no longer needed")
+    said = ("It is cancelled, and you get 47 back.", "Is there anything else?", "Bye.")
+    suite = suite_of("simia/retail-v0", data=str(directory), max_turns=5)
+    Roll(suite, Path("record.jsonl"))(lambda: Says("<tool_call>oops", wrong + call, *said))
     assert simia(["export", "record.jsonl", "results.json"]) == 0
     return Path("results.json")
 
