@@ -52,6 +52,11 @@ def holds(path: str, value: Any) -> Op:
     return {"op": "test", "path": path, "value": value}
 
 
+def own(name: str, **args: Any) -> JsonObject:
+    """A criterion by a program of somebody's own."""
+    return {"id": name, "kind": "goal", "check": {"program": f"own.py:{name}", **args}}
+
+
 CANCEL: tuple[Op, ...] = (op("/orders/#W1/status", "cancelled"),)
 
 

@@ -21,7 +21,7 @@ from simia_gym.rewards.programs.state_checks import NO_STATE
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import JsonObject, Verdict
 
-from .story import CANCEL, Story, holds
+from .story import CANCEL, Story, holds, own
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "check": {"program": "goal_state", "ignore": ["/orders/*/note"]}}
@@ -136,37 +136,6 @@ async def test_a_task_without_a_goal_is_no_matter_for_the_judge() -> None:
     verdict = await RubricReward(ITEMS, judge=judge).score(finished)
     assert judge.ids == []
     assert "states no goal" in verdict.reason
-
-
-OWN = """
-from simia_gym.errors import Fault
-from simia_gym.rewards.finding import Finding, Grade
-
-def sees_state(finished, args):
-    return Finding.of(finished.final.get("orders", "#W1") is not None, "it is there")
-
-def sees_record(finished, args):
-    return Finding.of(len(finished.calls) == 1, "one call")
-
-def graded(finished):
-    return Grade(1.0 if finished.final.get("orders", "#W1")["status"] == "cancelled" else 0.0)
-
-def by_record(finished):
-    return Grade(0.5)
-
-def refuses(finished):
-    raise Fault("no_state", "I cannot see it", role="judge")
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
-    return tmp_path
-
-
-def own(name: str) -> JsonObject:
-    return {"id": name, "kind": "goal", "check": {"program": f"own.py:{name}"}}
 
 
 async def test_programs_that_look_at_the_state_are_noticed(folder: Path) -> None:

@@ -17,7 +17,7 @@ from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import Evidence, JsonObject, Task, Verdict
 
-from .story import TOOLS, Story, holds, op
+from .story import TOOLS, Story, holds, op, own
 
 GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"program": "goal_state"}}
@@ -126,65 +126,6 @@ async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
 
 # ---- programs of one's own
 
-OWN = """
-import asyncio
-
-from simia_gym.rewards.finding import Evidence, Finding, Grade
-from simia_gym.rewards.programs.program import Args
-from simia_gym.types import CriterionResult
-
-class HowMany(Args):
-    turns: int
-
-def short(finished, args: HowMany):
-    return Finding.of(finished.turns <= args.turns, "short enough")
-
-def any_args(finished, args):
-    return Finding(args["value"], "as given")
-
-async def waits(finished, args):
-    return Finding(await asyncio.sleep(0, 0.5), "after a while")
-
-def broken(finished, args):
-    return 1 / 0
-
-def invents(finished, args):
-    return Finding.of(True, "made up", [Evidence(0, "nowhere")])
-
-def beyond(finished, args):
-    return Finding.of(True, "made up", [Evidence(99, "x")])
-
-def number(finished, args):
-    return 1.0
-
-def half(finished):
-    return Grade(0.5, {"attributes": 0.5}, reason="Half of it.")
-
-def full(finished):
-    return Grade(1.0)
-
-def made_up(finished):
-    part = CriterionResult("price", "goal", 1.0, False, 1.0, True, "cheap", (Evidence(0, "nowhere"),))
-    return Grade(1.0, criteria=(part,))
-
-def too_much(finished):
-    return Grade(7.0)
-
-NOT_A_FUNCTION = 3
-def unknown_type(finished, args: "NoSuchType"): ...
-def one_argument(finished): ...
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
-    return tmp_path
-
-
-def own(name: str, **args: Any) -> JsonObject:
-    return {"id": "own", "kind": "goal", "check": {"program": f"own.py:{name}", **args}}
-
 
 async def test_programs_of_ones_own(folder: Path) -> None:
     finished = Story().say("Hello").finished()
@@ -197,17 +138,17 @@ async def test_programs_of_ones_own(folder: Path) -> None:
     assert (await slow.score(finished)).reward == 0.5
     alone = replace(finished.task, criteria=(own("waits"),))
     assert [problem.fix for problem in some.problems(alone) if "async" in problem.what]
-    with pytest.raises(DomainError, match=r"own.*check\.turns"):
+    with pytest.raises(DomainError, match=r"short.*check\.turns"):
         RubricReward([own("short")], folder=folder)
 
 
 @pytest.mark.parametrize(
     ("check", "grade", "words"),
     [
-        (own("broken"), None, "'own'.*own.py:broken.*ZeroDivisionError"),
-        (own("invents"), None, "'own'.*'nowhere'.*event 0"),
+        (own("broken"), None, "'broken'.*own.py:broken.*ZeroDivisionError"),
+        (own("invents"), None, "'invents'.*'nowhere'.*event 0"),
         (own("beyond"), None, "event 99"),
-        (own("number"), None, "'own': 1.0"),
+        (own("number"), None, "'number': 1.0"),
         *((own("any_args", value=value), None, "from 0 to 1") for value in (7, -1, float("nan"), "1")),
         (CONFIRMED, "made_up", "'price'.*'nowhere'.*event 0"),
         (CONFIRMED, "too_much", "own.py:too_much"),
