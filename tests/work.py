@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import sys
 import time
@@ -65,3 +67,17 @@ def wait_until(condition: Callable[[], object], seconds: float = 120.0) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"not so after {seconds:g} seconds")
         time.sleep(0.01)
+
+
+async def forked(holds: Callable[[], bool]) -> bool:
+    """Whether something holds in a process that is forked from this one."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if holds() else 1)
+        finally:
+            os._exit(2)
+    async with asyncio.timeout(60):
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            await asyncio.sleep(0.01)
+    return ended == (child, 0)

@@ -15,7 +15,7 @@ from simia_gym.llm.transport.http import close_connections
 from simia_gym.oracle import OracleServer
 from simia_gym.types import Task
 
-from ..proof.stage import Outcome, outcome_of, suite_of
+from ..proof.stage import Outcome, outcome_of, suite_of, take
 from .book import Attack, retail_actions, webshop_actions
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
@@ -103,13 +103,8 @@ def play(suite: Suite, task: Task, actions: Iterable[str], *, group: str = "") -
     """Play given actions until the episode ends or there are no more."""
 
     async def run() -> Outcome:
-        episode = suite.episode()
         try:
-            await episode.reset(task, seed=0, group=group)
-            for action in actions:
-                if episode.verdict is None:
-                    await episode.step(action)
-            return outcome_of(episode)
+            return outcome_of(await take(suite, task, actions, group=group))
         finally:
             await close_connections()
 

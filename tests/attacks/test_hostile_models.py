@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import load_suite
 from simia_gym.episode import Episode
 from simia_gym.llm.blocks import outside_blocks, read_blocks
 from simia_gym.rewards.judge.evidence import complaint
 from simia_gym.types import Evidence, JsonObject
 
 from ..model_server import Asked, serving
+from ..proof.stage import suite_of, take
 from ..simulators.desk import said
 from .stage import RETAIL
 
@@ -42,14 +40,8 @@ async def played(
 ) -> tuple[Episode, list[Asked]]:
     """Play actions with models that answer so; gives what they were asked, too."""
     async with serving(answer) as server:
-        config = EnvConfig(env=RETAIL, model="m", pins=False, **settings)
-        suite = load_suite(config, Resources(base_url=server.url))
-        episode = suite.episode()
-        await episode.reset(suite.tasks[0], seed=0)
-        for action in actions:
-            if episode.verdict is None:
-                await episode.step(action)
-        return episode, server.asked
+        suite = suite_of(RETAIL, server.url, model="m", pins=False, **settings)
+        return await take(suite, suite.tasks[0], actions), server.asked
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -14,7 +14,7 @@ from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 
-from ..proof.stage import play_all
+from ..proof.stage import play_all, take
 from ..simulators.desk import Double
 from ..simulators.desk import tool_call as call
 from .table import FIXTURES
@@ -25,14 +25,7 @@ def suite_of(name: str, resources: Resources | None = None, **settings: Any) -> 
 
 
 def after(suite: Suite, *actions: str, task: int = 0) -> Episode:
-    async def run() -> Episode:
-        episode = suite.episode()
-        await episode.reset(suite.tasks[task])
-        for action in actions:
-            await episode.step(action)
-        return episode
-
-    return asyncio.run(run())
+    return asyncio.run(take(suite, suite.tasks[task], actions))
 
 
 def codes(episode: Episode) -> list[Any]:

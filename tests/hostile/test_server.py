@@ -29,6 +29,7 @@ from simia_gym.llm.transport.http import close_connections
 
 from ..llm.server import FORM, request
 from ..llm.test_http import _no_proxies, authority, closes, tls_of, writing
+from ..work import forked
 from .answers import KEY, TIMEOUT, Hostile, hostile, said
 
 __all__ = ["_no_proxies", "authority"]
@@ -150,21 +151,14 @@ async def test_a_forked_process_follows_no_redirect(
             endpoint = endpoint_of(transport, f"{root}/0")
             assert await wrong(one, endpoint, transport, lambda: told.over.add(0)) == ""
             told.over.clear()
-            child = os.fork()
-            if child == 0:
-                try:
-                    model = EndpointModel(
-                        "simulator", ModelSettings(model="m", retries=0), endpoint_of(transport, root)
-                    )
+
+            def refused() -> bool:
+                model = EndpointModel("simulator", ModelSettings(model="m", retries=0), endpoint_of(transport, root))
+                with pytest.raises(Fault) as caught:
                     asyncio.run(model.complete(request()))
-                except Fault as fault:
-                    os._exit(0 if fault.kind == "bad_request" else 1)
-                finally:
-                    os._exit(2)
-            async with asyncio.timeout(60):
-                while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-                    await asyncio.sleep(0.01)
-        assert ended == (child, 0)
+                return caught.value.kind == "bad_request"
+
+            assert await forked(refused)
         assert trap.asked == []
 
 

@@ -23,6 +23,7 @@ from simia_gym.llm.transport.failures import Failure
 from simia_gym.llm.transport.limits import limit_of
 
 from ..model_server import ModelServer, serving
+from ..work import forked
 from .server import SECRET, model, raw, request, says
 
 OPENSSL = shutil.which("openssl")
@@ -261,19 +262,13 @@ async def test_a_forked_process_starts_afresh(server: ModelServer) -> None:
     held = budget.reserve("judge", 1000 - budget.snapshot()["tokens"], 0.0)
     waiting = asyncio.ensure_future(one.complete(request()))
     await asyncio.sleep(0.05)
-    child = os.fork()
-    if child == 0:
-        try:
-            free = limit.in_flight == 0
-            reply = asyncio.run(asyncio.wait_for(one.complete(request()), 20))
-            calls = counted.snapshot()["simulator"]["calls"]
-            os._exit(0 if (free, reply.text, calls) == (True, "Hello", 1) else 1)
-        finally:
-            os._exit(2)
-    async with asyncio.timeout(60):
-        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-            await asyncio.sleep(0.01)
-    assert ended == (child, 0)
+
+    def afresh() -> bool:
+        free = limit.in_flight == 0
+        reply = asyncio.run(asyncio.wait_for(one.complete(request()), 20))
+        return (free, reply.text, counted.snapshot()["simulator"]["calls"]) == (True, "Hello", 1)
+
+    assert await forked(afresh)
     assert limit.in_flight == 2  # ours and that of the request that waits
     budget.settle(held, 0, 0.0)
     await waiting

@@ -45,6 +45,16 @@ def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
     return load_suite(EnvConfig(env=env, **settings), Resources(base_url=base_url, **live))
 
 
+async def take(suite: Suite, task: Task, actions: Iterable[str], *, group: str = "") -> Episode:
+    """Take given actions until the episode ends or there are no more."""
+    episode = suite.episode()
+    await episode.reset(task, seed=0, group=group)
+    for action in actions:
+        if episode.verdict is None:
+            await episode.step(action)
+    return episode
+
+
 def play_all(suite: Suite, tasks: Iterable[Task], policy: str = "expert") -> dict[str, Outcome]:
     """Play every task once, 64 at a time."""
     return asyncio.run(_play_all(suite, list(tasks), policy))

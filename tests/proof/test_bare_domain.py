@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 
 from ..model_server import Asked, ModelServer, serving
+from .stage import suite_of, take
 
 
 def tool(name: str, description: str, *texts: str) -> dict[str, Any]:
@@ -85,15 +83,10 @@ def answer(asked: Asked) -> Any:
 
 
 async def played(folder: Path, server: ModelServer, **settings: Any) -> Episode:
-    config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m", **settings)
-    suite = load_suite(config, Resources(base_url=server.url))
+    suite = suite_of(CUSTOM, server.url, domain=str(folder), simulator="llm", model="m", **settings)
     assert suite.strategy == "reference"
-    episode = suite.episode()
-    await episode.reset(suite.tasks[0], seed=0)
-    for call in TASK["gold"]:
-        await episode.step(f"<tool_call>{json.dumps(call)}</tool_call>")
-    await episode.step("Friday will be dry: your table is booked.")
-    return episode
+    calls = [f"<tool_call>{json.dumps(call)}</tool_call>" for call in TASK["gold"]]
+    return await take(suite, suite.tasks[0], [*calls, "Friday will be dry: your table is booked."])
 
 
 async def test_a_model_carries_it_alone(folder: Path) -> None:
