@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -46,6 +47,7 @@ _SAYS_NO_CREDIT = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Failure(Exception):
     """A request failed.
 
@@ -62,21 +64,15 @@ class Failure(Exception):
         said: Whether the model replied, but the reply is unusable.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        *,
-        again: bool = False,
-        wait: float | None = None,
-        status: int = 0,
-        code: str = "",
-        param: str = "",
-    ) -> None:
-        super().__init__(kind, message)
-        self.kind, self.message, self.again, self.wait = kind, message, again, wait
-        self.status, self.code, self.param = status, code, param
-        self.said = False
+    kind: str
+    message: str
+    _: KW_ONLY
+    again: bool = False
+    wait: float | None = None
+    status: int = 0
+    code: str = ""
+    param: str = ""
+    said: bool = field(default=False, init=False)
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
