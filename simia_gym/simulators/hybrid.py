@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
@@ -109,15 +109,12 @@ def choose_routes(domain: Domain, asked: Mapping[str, str]) -> dict[str, Side]:
         if name not in domain.specs:
             fix = f"The tools are: {', '.join(domain.specs)}."
             raise InputError(f"{domain.name} has no tool {name!r}", where=where, fix=fix)
-        if side == "world":
-            if name not in code:
-                raise InputError(f"{domain.name} has no code for {name!r}", where=where, fix="Route it to llm.")
-            chosen[name] = "world"
-        elif side != "llm":
+        if side not in ("world", "llm"):
             raise InputError(f"the route is {side!r}", where=where, fix="Use world or llm.")
-        elif domain.specs[name].route == "world":
+        if side == "world" and name not in code:
+            raise InputError(f"{domain.name} has no code for {name!r}", where=where, fix="Route it to llm.")
+        if side == "llm" and domain.specs[name].route == "world":
             fix = "Leave it to the world, or change x-simia.route of the tool."
             raise InputError(f"{name!r} is declared to be played by the world only", where=where, fix=fix)
-        else:
-            chosen[name] = "llm"
+        chosen[name] = cast("Side", side)
     return chosen
