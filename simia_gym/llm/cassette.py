@@ -27,6 +27,7 @@ from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import RESERVE, append, check_room
 from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.structured import read_reply
+from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
 from simia_gym.types import JsonObject
 
@@ -57,6 +58,7 @@ class Cassette:
         self._takes: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
         self._full: StorageError | None = None
+        fresh_after_fork(self)
         if mode == "replay":
             check_regular(self.path)
             if not self.path.is_file():
@@ -142,6 +144,10 @@ class Cassette:
         if self._full is not None:
             raise self._full
         check_room(self.path, RESERVE // 2)
+
+    def after_fork(self) -> None:
+        """In a forked process, take a new lock: a thread of the parent may have held this one."""
+        self._lock = threading.Lock()
 
     def _open(self, resume: bool) -> None:
         check_regular(self.path)
