@@ -23,7 +23,6 @@ import ray
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.transport.forks import fresh_after_fork
 from simia_gym.simulators.pins import Make, SharedPins
 from simia_gym.types import JsonObject
 
@@ -118,12 +117,10 @@ class RayPins(SharedPins):
         self.name, self._lease = name, lease
         self._actor: Any = _find_or_create(name, lease)
         self.after_fork()
-        fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """Start without claims in a forked process; Ray has to be initialised again in it."""
         self._process = f"{os.getpid()}-{uuid.uuid4().hex}"
-        self._lock = threading.Lock()
         self._renewing = False
 
     async def _across(self, key: str, make: Make) -> tuple[JsonObject, bool]:

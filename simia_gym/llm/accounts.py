@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from simia_gym.common.formatting import compact, counted, dollars
-from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import ForkSafe
 from simia_gym.llm.types import Usage
 from simia_gym.types import JsonObject
 
@@ -71,17 +70,15 @@ class _Account:
         }
 
 
-class Accounts:
+class Accounts(ForkSafe):
     """Counts for all roles; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
         self._roles: defaultdict[str, _Account] = defaultdict(_Account)
-        fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """Start with empty counts in a forked process."""
-        self._lock = threading.Lock()
         self._roles.clear()
 
     def asked(self, role: str, prompt_bytes: int, static_bytes: int) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import weakref
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import RESERVE, append, check_room
 from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.structured import read_reply
-from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import ForkSafe
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
 from simia_gym.types import JsonObject
 
@@ -36,7 +35,7 @@ _VERSION = 1
 _MISS = "cassette_miss"
 
 
-class Cassette:
+class Cassette(ForkSafe):
     """A file of recorded replies; safe to use from several threads and event loops of one process.
 
     Args:
@@ -52,13 +51,12 @@ class Cassette:
     def __init__(self, path: Path | str, mode: Mode, *, resume: bool = False) -> None:
         if mode not in ("record", "replay"):
             raise InputError(f"there is no mode {mode!r}", where="cassette", fix="Modes: record, replay.")
+        super().__init__()
         self.path, self.mode = Path(path), mode
-        self._lock = threading.Lock()
         self._lines: dict[str, JsonObject] = {}
         self._takes: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
         self._full: StorageError | None = None
-        fresh_after_fork(self)
         if mode == "replay":
             check_regular(self.path)
             if not self.path.is_file():
@@ -144,10 +142,6 @@ class Cassette:
         if self._full is not None:
             raise self._full
         check_room(self.path, RESERVE // 2)
-
-    def after_fork(self) -> None:
-        """In a forked process, take a new lock: a thread of the parent may have held this one."""
-        self._lock = threading.Lock()
 
     def _open(self, resume: bool) -> None:
         check_regular(self.path)

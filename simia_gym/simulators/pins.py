@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -24,7 +23,7 @@ from typing import Any, Protocol, TypeAlias
 from simia_gym.common.files import check_regular
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import Fault, InputError, StorageError
-from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import ForkSafe
 from simia_gym.types import JsonObject
 
 logger = logging.getLogger("simia_gym")
@@ -50,7 +49,7 @@ class PinStore(Protocol):
         ...
 
 
-class MemoryPins:
+class MemoryPins(ForkSafe):
     """Pinned answers of one process; safe for several threads and event loops.
 
     Args:
@@ -58,12 +57,11 @@ class MemoryPins:
     """
 
     def __init__(self, capacity: int = 50_000) -> None:
+        super().__init__()
         self._capacity = capacity
-        self._lock = threading.Lock()
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
         # The keys being made; the future is created only when another caller waits, because futures are expensive.
         self._flights: dict[str, Future[None] | None] = {}
-        fresh_after_fork(self)
 
     def clear(self) -> None:
         """Remove all answers."""
@@ -103,14 +101,14 @@ class MemoryPins:
 
     def after_fork(self) -> None:
         """In a forked process, forget the requests in flight: they belong to the parent."""
-        self._lock = threading.Lock()
         self._flights = {}
 
 
-class SharedPins(ABC):
+class SharedPins(ForkSafe, ABC):
     """Pinned answers that several processes share; each process keeps what it has got, and asks once for each key."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._near = MemoryPins()
 
     async def answer(self, key: str, make: Make) -> tuple[JsonObject, bool]:
@@ -165,10 +163,8 @@ class SqlitePins(SharedPins):
         self.path = Path(path)
         check_regular(self.path, "Give another file for the pins.")
         self._lease = lease
-        self._lock = threading.Lock()
         self._link: sqlite3.Connection | None = None
         self._parents: list[sqlite3.Connection] = []
-        fresh_after_fork(self)
         try:
             self._run("SELECT 1")
         except Fault as fault:
@@ -260,7 +256,6 @@ class SqlitePins(SharedPins):
 
     def after_fork(self) -> None:
         """In a forked process, open a new connection; the parent's is kept but neither used nor closed."""
-        self._lock = threading.Lock()
         if self._link is not None:
             self._parents.append(self._link)
             self._link = None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simia_gym.errors import Fault
-from simia_gym.llm.transport.forks import fresh_after_fork
+from simia_gym.llm.transport.forks import ForkSafe
 
 Asked = TypeVar("Asked")
 Permit = TypeVar("Permit")
@@ -27,17 +26,15 @@ class _Waiting(Generic[Asked, Permit]):
     fault: Fault | None = None
 
 
-class FairQueue(ABC, Generic[Asked, Permit]):
+class FairQueue(ForkSafe, ABC, Generic[Asked, Permit]):
     """Gives permits first come, first served. Subclasses say what a permit is; `_lock` guards what they count."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        super().__init__()
         self._queue: deque[_Waiting[Asked, Permit]] = deque()
-        fresh_after_fork(self)
 
     def after_fork(self) -> None:
         """Forget the requests that the parent process has in flight."""
-        self._lock = threading.Lock()
         self._queue.clear()
 
     @abstractmethod

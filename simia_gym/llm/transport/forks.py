@@ -1,27 +1,29 @@
-"""Objects whose locks and counters are reset in a forked process."""
+"""Objects that are used by several threads and stay usable in a forked process."""
 
 from __future__ import annotations
 
 import os
-from typing import Protocol
+import threading
 from weakref import WeakSet
 
 
-class _Fresh(Protocol):
+class ForkSafe:
+    """Has a lock that is a new one in each forked process, because a thread of the parent may have held the old one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _objects.add(self)
+
     def after_fork(self) -> None:
-        """Reset locks that the parent process may have held, and forget its requests in flight."""
+        """In a forked process, forget what belongs to the parent, such as its requests in flight."""
 
 
-_objects: WeakSet[_Fresh] = WeakSet()
-
-
-def fresh_after_fork(one: _Fresh) -> None:
-    """Call the object's ``after_fork`` in each forked process."""
-    _objects.add(one)
+_objects: WeakSet[ForkSafe] = WeakSet()
 
 
 def _reset_all() -> None:
     for one in list(_objects):
+        one._lock = threading.Lock()
         one.after_fork()
 
 
