@@ -62,6 +62,7 @@ class MemoryPins(ForkSafe):
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
         # The keys being made; the future is created only when another caller waits, because futures are expensive.
         self._flights: dict[str, Future[None] | None] = {}
+        self.made = 0
 
     def clear(self) -> None:
         """Remove all answers."""
@@ -92,6 +93,7 @@ class MemoryPins(ForkSafe):
             with self._lock:
                 if made is not None:
                     self._answers[key] = made
+                    self.made += 1
                     while len(self._answers) > self._capacity:
                         self._answers.popitem(last=False)
                 waited = flights.pop(key, None)

@@ -124,6 +124,7 @@ async def test_memory_is_bounded() -> None:
     for key in ("a", "b", "a", "c", "a", "b"):
         await pins.answer(key, maker(log, key, wait=0))
     assert log == ["a", "b", "c", "b"]
+    assert pins.made == 4
 
 
 _CHILD = """
