@@ -200,14 +200,6 @@ async def test_a_domains_own_instructions(tmp_path: Path) -> None:
     assert server.asked[0].contents[0].startswith(f"Be a pirate, in {MAX_MESSAGE} characters.")
 
 
-async def test_no_word_ends_the_conversation() -> None:
-    async with serving(lambda asked: says("[TERMINATE] ###STOP### Bye. Yes, I confirm. user_stop")) as server:
-        talk = Talk(server.model("user"))
-        await talk.begin()
-        reply = await talk.say("Done. stop=true")
-    assert (reply.end, reply.meta["acts"]) == (None, [])
-
-
 async def test_floods_are_heard_in_part_and_do_not_add_up() -> None:
     async with serving(lambda asked: says()) as server:
         talk = Talk(server.model("user"))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from simia_gym.domain.world import WorldSimulator
-from simia_gym.episode import Episode
-from simia_gym.rewards.judge.judge import LLMJudge
-from simia_gym.rewards.rubric import RubricReward
-from simia_gym.simulators.checked import CheckedSimulator
-from simia_gym.types import JsonObject, Step
-from simia_gym.users.llm import LLMUser
+from simia_gym.types import JsonObject
 
+from ..attacks.test_hostile_models import played
 from ..cheats.making import strings
-from ..model_server import Asked, serving
+from ..model_server import Asked
 from ..retail.play import generator, suite
 from ..simulators.desk import failed, tool_call
 from .test_llm_user import says
@@ -43,28 +39,19 @@ async def test_its_yes_is_what_the_rubric_sees(confirms: bool) -> None:
             says("Thanks, bye.", stop=True),
         ]
     )
-    async with serving(lambda asked: next(lines)) as server:
-        assert DOMAIN.world is not None
-        episode = Episode(
-            DOMAIN,
-            simulator=WorldSimulator(DOMAIN.world),
-            user=LLMUser(DOMAIN, server.model("user")),
-            reward=DOMAIN.make_reward(),
-        )
-        assert not episode.inline
-        start = await episode.reset(TASK, seed=3)
-        assert start.info["user"] == "llm"
-        actions = (
-            "Your e-mail?",
-            tool_call("find_user_id_by_email", email=email),
-            f"Shall I cancel {gold['arguments']['order_id']}?",
-        )
-        for action in (*actions, tool_call(gold["name"], **gold["arguments"])):
-            step: Step = await episode.step(action)
-        step = await episode.step("It is cancelled.")
-    assert step.verdict is not None
-    assert step.info["ended"] == "user_stop"
-    passed = {item.id: item.passed for item in step.verdict.criteria}
+    actions = (
+        "Your e-mail?",
+        tool_call("find_user_id_by_email", email=email),
+        f"Shall I cancel {gold['arguments']['order_id']}?",
+        tool_call(gold["name"], **gold["arguments"]),
+        "It is cancelled.",
+    )
+    episode, _ = await played(actions, lambda asked: next(lines), TASK, simulator="world", user="llm")
+    assert not episode.inline
+    assert episode.ledger.events[0]["user"] == "llm"
+    assert episode.verdict is not None
+    assert episode.ended == "user_stop"
+    passed = {item.id: item.passed for item in episode.verdict.criteria}
     assert passed["goal"] is True
     assert passed["confirmed"] is confirms
     assert not any(table == "_user" for table, _ in episode.state.touched_since(episode.initial))
@@ -81,26 +68,20 @@ async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
             return {"verdict": "not_met", "reason": "r", "evidence": []}
         return failed("Error: User not found", "not_found")
 
-    async with serving(answer) as server:
-        simulator = CheckedSimulator(DOMAIN, server.model("simulator"))
-        judge = LLMJudge(DOMAIN, server.model("judge"))
-        reward = RubricReward([*DOMAIN.rubric, POLITE], folder=DOMAIN.folder, judge=judge)
-        user = LLMUser(DOMAIN, server.model("user"))
-        episode = Episode(DOMAIN, simulator=simulator, user=user, reward=reward, max_turns=3)
-        await episode.reset(TASK, seed=3)
-        await episode.step("What do you want?")
-        await episode.step(tool_call("find_user_id_by_email", email="nobody@example.com"))
-        step = await episode.step("Who are you?")
-    assert step.verdict is not None
-    assert step.verdict.valid
-    told = [asked for asked in server.asked if asked.has("customer")]
-    others = [asked for asked in server.asked if not asked.has("customer")]
+    actions = ["What do you want?", tool_call("find_user_id_by_email", email="nobody@example.com"), "Who are you?"]
+    task = replace(TASK, criteria=(*TASK.criteria, POLITE))
+    models = {"simulator": "llm", "user": "llm", "judge": "llm"}
+    episode, asked = await played(actions, answer, task, **models, max_turns=3)
+    assert episode.verdict is not None
+    assert episode.verdict.valid
+    told = [each for each in asked if each.has("customer")]
+    others = [each for each in asked if not each.has("customer")]
     assert len(told) == 3
-    assert {"simulator", "judge"} == {"judge" if asked.has("criterion") else "simulator" for asked in others}
+    assert {"simulator", "judge"} == {"judge" if each.has("criterion") else "simulator" for each in others}
     private = {text for text in strings(TASK.user) if len(text) > 8 and text not in DOMAIN.policy}
     private -= {name for name in private if name in DOMAIN.specs}
     assert TASK.user["facts"]["email"]["values"][0] in private
-    seen = [json.dumps(asked.body, ensure_ascii=False) for asked in others]
+    seen = [json.dumps(each.body, ensure_ascii=False) for each in others]
     seen.append(json.dumps(episode.messages, ensure_ascii=False))
     for text in private:
         assert json.dumps(text, ensure_ascii=False)[1:-1] in json.dumps(told[0].value("customer"), ensure_ascii=False)
