@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.ledger import Ledger
+from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.finding import Finding, unfounded
 from simia_gym.rewards.programs.builtin import PROGRAMS
 from simia_gym.rewards.programs.program import Args
 from simia_gym.state import State
-from simia_gym.types import JsonObject, Op, Task, Transition
+from simia_gym.types import Evidence, JsonObject, Op, Task, Transition
 
 from ..simulators.desk import write_transition
 
@@ -50,6 +51,10 @@ def op(path: str, value: Any) -> Op:
 
 def holds(path: str, value: Any) -> Op:
     return {"op": "test", "path": path, "value": value}
+
+
+GOAL = (holds("/orders/#W1/status", "cancelled"),)
+CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
 
 
 def own(name: str, **args: Any) -> JsonObject:
@@ -150,3 +155,17 @@ def run(finished: FinishedEpisode, program: str, **given: Any) -> Finding:
     assert unfounded(finished, finding.evidence) is None, finding
     assert finding.reason
     return finding
+
+
+class Notes:
+    """A judge that finds the same of everything, or forgets it, and notes what it was asked."""
+
+    def __init__(self, value: float | None = 1.0, *evidence: Evidence, forgets: bool = False) -> None:
+        self.value, self.evidence, self.forgets = value, evidence, forgets
+        self.ids: list[str] = []
+        self.seen: list[FinishedEpisode] = []
+
+    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
+        self.ids += [item.id for item in criteria]
+        self.seen.append(finished)
+        return [] if self.forgets else [Finding(self.value, "as the judge says", self.evidence) for _ in criteria]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,36 +12,18 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards import report
-from simia_gym.rewards.criteria import Criterion
-from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.programs.state_checks import NO_STATE
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import JsonObject, Verdict
 
-from .story import CANCEL, Story, holds, own
+from .story import CANCEL, CONFIRMED, GOAL, Notes, Story, own
 
-GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "check": {"program": "goal_state", "ignore": ["/orders/*/note"]}}
 TOLD: JsonObject = {"id": "told", "kind": "communication", "check": {"program": "says", "all": ["12.50"]}}
-CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
 POLITE: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "The agent was polite."}}
 ITEMS = [STATE, TOLD, CONFIRMED]
-
-
-class Notes:
-    """Says the same of everything, and notes what it was asked."""
-
-    def __init__(self, value: float | None = 1.0) -> None:
-        self.value = value
-        self.ids: list[str] = []
-        self.seen: list[FinishedEpisode] = []
-
-    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        self.ids += [item.id for item in criteria]
-        self.seen.append(finished)
-        return [Finding(self.value, "as the judge says") for _ in criteria]
 
 
 def episode(*, stateless: bool = False) -> FinishedEpisode:
@@ -88,12 +69,8 @@ def test_a_scope_that_does_not_exist_is_refused() -> None:
 
 
 async def test_a_judge_that_forgets_a_criterion_is_a_fault() -> None:
-    class Forgetful(Notes):
-        async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-            return []
-
     with pytest.raises(Fault, match="0 findings for 1"):
-        await RubricReward([*ITEMS, POLITE], judge=Forgetful()).score(episode())
+        await RubricReward([*ITEMS, POLITE], judge=Notes(forgets=True)).score(episode())
 
 
 def test_the_published_rule_takes_no_judge() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,13 @@ from simia_gym.errors import DomainError, Fault
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.record.verdict import from_json, to_json
 from simia_gym.rewards import report
-from simia_gym.rewards.criteria import Criterion, load_items, read_criterion
-from simia_gym.rewards.finding import Finding
+from simia_gym.rewards.criteria import load_items, read_criterion
 from simia_gym.rewards.outcome import OutcomeReward
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.types import Evidence, JsonObject, Task, Verdict
 
-from .story import TOOLS, Story, holds, op, own
+from .story import CONFIRMED, GOAL, TOOLS, Notes, Story, op, own
 
-GOAL = (holds("/orders/#W1/status", "cancelled"),)
 STATE: JsonObject = {"id": "state", "kind": "goal", "weight": 2, "check": {"program": "goal_state"}}
 TOLD: JsonObject = {
     "id": "told",
@@ -27,7 +25,6 @@ TOLD: JsonObject = {
     "weight": None,
     "check": {"program": "says", "all": ["12.50"]},
 }
-CONFIRMED: JsonObject = {"id": "confirmed", "kind": "forbidden", "check": {"program": "confirmed_writes"}}
 FORM: JsonObject = {"id": "form", "kind": "format", "weight": 1, "check": {"program": "no_errors"}}
 JUDGED: JsonObject = {"id": "polite", "kind": "communication", "check": {"llm": "Was the agent polite?"}}
 ITEMS = [STATE, TOLD, CONFIRMED, FORM]
@@ -113,14 +110,12 @@ async def test_what_does_not_matter_need_not_be_judged() -> None:
         assert not (await score(good().finished(goal=GOAL), [*ITEMS, item])).valid
 
 
-class Inventive:
-    async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        return [Finding.of(True, "it was", [Evidence(3, "words that nobody said")])] * len(criteria)
-
-
 async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
+    judge = Notes(1.0, Evidence(3, "words that nobody said"))
     with pytest.raises(Fault, match=r"'polite'.*event 3") as caught:
-        await RubricReward([*ITEMS, JUDGED], judge=Inventive()).score(good().finished(goal=GOAL))
+        await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().finished(goal=GOAL))
+            good().finished(goal=GOAL)
+        )
     assert (caught.value.kind, caught.value.role) == ("evidence", "judge")
 
 
