@@ -32,8 +32,6 @@ BROKEN: Mapping[str, Callable[[Any, Any], object]] = {
     "reservations_are_listed": lambda row, user: user["reservations"].clear(),
 }
 """A mistake for each invariant, in such a row or its customer's."""
-MOST = 8_000
-"""Bytes of a slice."""
 OFTEN = ("book", "cancel_", "update", "send")
 """In the names of tools that are called more often than others."""
 CODES = CODES_OF_BENCHMARK = {"not_found", "not_available", "insufficient_balance", "mismatch", "limit_reached"}

@@ -37,8 +37,6 @@ BROKEN: Mapping[str, Callable[[Any, Any], object]] = {
     "orders_are_listed": lambda order, user: user["orders"].clear(),
 }
 """A mistake for each invariant, in such a row or its customer's."""
-MOST = 20_000
-"""Bytes of a slice."""
 OFTEN = ("items", "payment", "cancel")
 """In the names of tools that are called more often than others."""
 CODES = {

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from simia_gym.envs._tau2.calculator import CHARACTERS, MAX_LENGTH, evaluate
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.state import State
-from simia_gym.types import ToolCall
 
+from ..tau2.tools import Tools
 from ..work import processor_limit
 
 EMPTY = State.from_tables({"products": {}, "users": {}, "orders": {}})
+TOOLS, COMPATIBLE = (Tools(RetailWorld({"compat": compat}), EMPTY) for compat in (None, "tau2"))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +48,8 @@ def test_values(expression: str, value: str) -> None:
     ],
 )
 def test_errors_in_words_of_our_own(expression: str, message: str) -> None:
-    transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert transition.observation == f"Error: {message}"
-    assert transition.error_code == "bad_expression"
+    TOOLS.fails("calculate", message, expression=expression)
+    assert TOOLS.call("calculate", expression=expression).error_code == "bad_expression"
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,14 @@ def test_errors_in_words_of_our_own(expression: str, message: str) -> None:
     ],
 )
 def test_errors_in_pythons_words(expression: object, message: str) -> None:
-    world = RetailWorld({"compat": "tau2"})
-    transition = world.call(EMPTY, ToolCall("calculate", {"expression": expression}))
-    assert transition.observation == f"Error: {message}"
+    COMPATIBLE.fails("calculate", message, expression=expression)
 
 
 @given(st.text(alphabet=CHARACTERS, max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_answered(expression: str) -> None:
     with processor_limit():
-        transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
+        transition = TOOLS.call("calculate", expression=expression)
     if transition.outcome == "ok":
         float(transition.observation)
 
@@ -84,5 +82,5 @@ def test_any_text_is_answered(expression: str) -> None:
 @pytest.mark.parametrize("expression", ["(" * 900 + "1" + ")" * 900, "-" * 1_900 + "1", "99**99**9", "9" * 1_999])
 def test_large_expressions_cost_little(expression: str) -> None:
     with processor_limit():
-        transition = RetailWorld().call(EMPTY, ToolCall("calculate", {"expression": expression}))
+        transition = TOOLS.call("calculate", expression=expression)
     assert transition.observation
