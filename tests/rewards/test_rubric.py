@@ -114,8 +114,6 @@ async def test_a_judge_that_invents_its_evidence_is_a_fault() -> None:
     judge = Notes(1.0, Evidence(3, "words that nobody said"))
     with pytest.raises(Fault, match=r"'polite'.*event 3") as caught:
         await RubricReward([*ITEMS, JUDGED], judge=judge).score(good().finished(goal=GOAL))
-            good().finished(goal=GOAL)
-        )
     assert (caught.value.kind, caught.value.role) == ("evidence", "judge")
 
 
