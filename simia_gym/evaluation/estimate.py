@@ -17,7 +17,7 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
-from simia_gym.llm.settings import ModelSettings
+from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.policies import PolicyOptions, load_policy, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
@@ -111,7 +111,10 @@ def estimate(
 
 def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: PolicyOptions | None) -> Estimate:
     roles = [role for role in suite.model_names if role != "escalation"]
-    roles += [] if policy is None else ["policy"]
+    settings: dict[str, ModelSettings] = {role: suite.models.settings(role) for role in roles}
+    endpoints = {role: endpoint for role, (_, endpoint) in suite.models.places(roles).items()}
+    if policy is not None:
+        settings["policy"], endpoints["policy"] = policy, policy.endpoint()
     several = max(1, min(len(suite.tasks), episodes // group))
     count = min(_SAMPLED, several)
     tasks = [suite.tasks[number * several // count] for number in range(count)]
@@ -119,32 +122,26 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     basis = f"as the policy {player} plays"
     if not samples:
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
-    shared = suite.config.pins and suite.strategy == "ledger" and group > 1 and "simulator" in roles
+    shared = suite.config.pins and suite.strategy == "ledger" and group > 1 and "simulator" in settings
     if shared:
         basis += f"; groups of {group} share the simulator's answers"
     calls, prompt, reply = {}, {}, {}
-    for role in roles:
+    for role in settings:
         share = episodes / len(samples) / (group if shared and role == "simulator" else 1)
         used = share * sum((sample[role] for sample in samples if role in sample), np.zeros(3))
         calls[role] = round(used[0])
         prompt[role], reply[role] = (round(size / _BYTES_PER_TOKEN) for size in used[1:])
-    settings = {role: suite.models.settings(role) for role in roles if role != "policy"}
-    if policy is not None:
-        settings["policy"] = ModelSettings(price_in=policy.price_in, price_out=policy.price_out)
     without = [role for role, one in settings.items() if one.price_in is None or one.price_out is None]
-    cost = None if without else sum(settings[role].price(prompt[role], 0, reply[role]) for role in roles)
-    unpriced = tuple(role for role in without if calls[role] and not _is_here(suite, role, policy))
+    cost = None if without else sum(one.price(prompt[role], 0, reply[role]) for role, one in settings.items())
+    elsewhere = [role for role, endpoint in endpoints.items() if not _is_here(endpoint)]
+    unpriced = tuple(role for role in without if calls[role] and role in elsewhere)
     return Estimate(calls, prompt, reply, cost, basis, unpriced)
 
 
-def _is_here(suite: Suite, role: str, policy: PolicyOptions | None) -> bool:
-    """Whether a role's endpoint is on this machine, where tokens cost nothing."""
-    if role == "policy" and policy is not None:
-        places = [policy.endpoint()]
-    else:
-        places = [endpoint for _, endpoint in suite.models.places([role]).values()]
-    hosts = [urlsplit(place.url).hostname or "" for place in places]
-    return all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts)
+def _is_here(endpoint: Endpoint) -> bool:
+    """Whether an endpoint is on this machine, where tokens cost nothing."""
+    host = urlsplit(endpoint.url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 class _Watching(WorldSimulator):
