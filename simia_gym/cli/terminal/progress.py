@@ -15,6 +15,7 @@ from simia_gym.common.formatting import one_line, percent
 from simia_gym.common.output import Output
 from simia_gym.llm.accounts import accounts, in_short
 from simia_gym.record.records import Record
+from simia_gym.rollout.summary import Tally
 
 LOG_EVERY = 30.0
 """Seconds between two log lines if the output is not a terminal."""
@@ -50,7 +51,7 @@ class Display:
         width = output.console.width
         wide = width >= (_WIDE if models else _NARROW)
         self._name = one_line(name.removeprefix("simia/"), _NAME if wide else _SHORT_NAME)
-        self._successes = self._valid = self._done = self._total = 0
+        self._tally, self._total = Tally(), 0
         self._task = TaskID(0)
         columns: list[ProgressColumn] = [
             TextColumn("{task.description}"),
@@ -87,20 +88,15 @@ class Display:
 
     def done(self, record: Record) -> None:
         """Count a finished episode."""
-        self._done += 1
-        self._valid += record.valid
-        self._successes += record.success
-        self._bar.update(self._task, advance=1, rate=self._rate)
-
-    @property
-    def _rate(self) -> str:
-        return percent(self._successes / self._valid if self._valid else None, 0)
+        self._tally.add(record)
+        self._bar.update(self._task, advance=1, rate=percent(self._tally.success_rate, 0))
 
     def _log(self, over: threading.Event) -> None:
         began = time.monotonic()
         while not over.wait(LOG_EVERY):
             seconds = time.monotonic() - began
-            line = f"after {seconds:.0f} s: {self._done} of {self._total} episodes done"
-            line += f" ({self._done / seconds:.2g} a second), success {self._rate}"
+            done, success = self._tally.episodes, percent(self._tally.success_rate, 0)
+            line = f"after {seconds:.0f} s: {done} of {self._total} episodes done"
+            line += f" ({done / seconds:.2g} a second), success {success}"
             taken = accounts().snapshot() if self._models else {}
             self._output.say(f"{line} · {in_short(taken)}" if taken else line)
