@@ -32,7 +32,6 @@ from simia_gym.types import JsonObject
 
 Mode = Literal["record", "replay"]
 _VERSION = 1
-_MISS = "cassette_miss"
 
 
 class Cassette(ForkSafe):
@@ -212,7 +211,12 @@ class _Wrapped:
 
     async def _ask(self, spot: tuple[asyncio.AbstractEventLoop, str], request: ChatRequest, key: str) -> Reply:
         if self._model is None or self._cassette.mode == "replay":
-            raise self._miss(request)
+            message = (
+                f"the cassette has no answer to request {request.ordinal} of the {self._role} in scope"
+                f" {request.scope!r}: the prompt, the form, the seed or the model differs from what was recorded, or it"
+                " was never asked"
+            )
+            raise Fault("cassette_miss", message, role=request.role)
         done = self._in_flight[spot] = spot[0].create_future()
         line: JsonObject = {
             "v": _VERSION,
@@ -270,13 +274,6 @@ class _Wrapped:
         ]
         whole.update(b"\0" + encode(rest))
         return whole.hexdigest()
-
-    def _miss(self, request: ChatRequest) -> Fault:
-        message = (
-            f"the cassette has no answer to request {request.ordinal} of the {self._role} in scope {request.scope!r}:"
-            " the prompt, the form, the seed or the model differs from what was recorded, or it was never asked"
-        )
-        return Fault(_MISS, message, role=request.role)
 
     def _without_address(self, message: str) -> str:
         host = getattr(getattr(self._model, "endpoint", None), "host", "")
