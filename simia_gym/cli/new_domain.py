@@ -27,9 +27,6 @@ def write_domain(
 ) -> int:
     """Write a small, complete, commented domain to start from.
 
-    Returns:
-        The exit code.
-
     Raises:
         InputError: The folder exists and is not empty.
     """

@@ -48,11 +48,7 @@ def print_schema(
         typer.Argument(metavar="FILE", help="; ".join(Described) + ": a line of tasks, of self-tests, of records."),
     ],
 ) -> int:
-    """Print the JSON Schema of a domain's file, for editors that complete and check while one types, or of a record.
-
-    Returns:
-        The exit code.
-    """
+    """Print the JSON Schema of a domain's file, for editors that complete and check while one types, or of a record."""
     typer.echo(orjson.dumps(json_schema(file), option=orjson.OPT_INDENT_2))
     return 0
 

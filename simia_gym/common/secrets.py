@@ -32,9 +32,6 @@ def without_secrets(text: str) -> str:
 
     These are the values of environment variables (KEY, TOKEN, SECRET, PASSW in their name), passwords and queries in
     URLs there, and the texts that `keep_secret` was given.
-
-    Args:
-        text: The text to be written or shown.
     """
     return hide(text, filter(_is_no_word, (*_of_environment(), *_kept)), "[secret]")
 

@@ -227,9 +227,6 @@ class Reward(Protocol):
     async def score(self, finished: FinishedEpisode) -> Verdict:
         """Compute the verdict of an episode.
 
-        Args:
-            finished: The finished episode.
-
         Returns:
             The verdict; invalid if a criterion could not be judged.
 

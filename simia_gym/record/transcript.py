@@ -13,9 +13,6 @@ from simia_gym.types import JsonObject, Message, ToolCall
 def transcript(record: Record) -> list[Message]:
     """The whole conversation of a record in the OpenAI layout.
 
-    Args:
-        record: The record.
-
     Returns:
         The messages that the policy saw, and its last action. If the episode ended in the middle of that action, its
         message has the calls that were answered, or the raw text if none was.

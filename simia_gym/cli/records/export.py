@@ -29,9 +29,6 @@ def export_records(
 ) -> int:
     """Write a record in the format of the domain's own benchmark, as JSON.
 
-    Returns:
-        The exit code 0.
-
     Raises:
         InputError: The record cannot be read, its domain has no such format, or the file cannot be written.
     """

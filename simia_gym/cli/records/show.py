@@ -37,9 +37,6 @@ def show_episode(
 ) -> int:
     """Print a recorded episode as a conversation, with its verdict.
 
-    Returns:
-        The exit code 0.
-
     Raises:
         InputError: The record cannot be read, or has no such episode.
     """
