@@ -11,6 +11,7 @@ the end of a block. The tag is derived from texts that the agent never sees, so 
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -84,11 +85,7 @@ def _escape(match: re.Match[str]) -> str:
     char = match.group()
     if char >= "\xa0" and unicodedata.category(char) not in _HIDDEN and char not in _ALIKE and not _BLANK.match(char):
         return char
-    code = ord(char)
-    if code > 0xFFFF:
-        code -= 0x10000
-        return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
-    return f"\\u{code:04x}"
+    return json.dumps(char)[1:-1] if char > "\uffff" else f"\\u{ord(char):04x}"
 
 
 def read_blocks(text: str) -> Iterator[Block]:
