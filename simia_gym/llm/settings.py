@@ -77,8 +77,6 @@ class ModelSettings(Settings):
             cached: Prompt tokens from the server's cache.
             completion: Completion tokens.
         """
-        if self.price_in is None and self.price_cached is None and self.price_out is None:
-            return 0.0
         price_in = self.price_in or 0.0
         price_cached = price_in if self.price_cached is None else self.price_cached
         whole = (prompt - cached) * price_in + cached * price_cached + completion * (self.price_out or 0.0)
