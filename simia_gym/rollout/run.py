@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import MOST, EnvConfig
@@ -65,22 +65,6 @@ class RunSettings(Settings):
     ray_workers: int | None = setting(
         None, "Worker processes.", metavar="N", panel=CLUSTER, unset="one per core", ge=1, le=MOST_AT_ONCE
     )
-
-
-class Display(Protocol):
-    """Shows the progress of a run."""
-
-    def progress(self, total: int) -> AbstractContextManager[None]:
-        """Show the progress of a number of episodes inside the context."""
-        ...
-
-    def done(self, record: Record) -> None:
-        """Count a finished episode."""
-        ...
-
-    def failed(self, trace: str) -> None:
-        """Show the traceback of an episode that ended with an unexpected exception."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,12 +158,18 @@ class Run:
         """
         return look_at_models(self.suite, self.places) if self.settings.resume or not os.path.exists(self.path) else []
 
-    def play(self, display: Display, begin: Callable[[RecordStore], None]) -> Ended:
+    def play(
+        self,
+        begin: Callable[[RecordStore], AbstractContextManager[None]],
+        on_done: Callable[[Record], None],
+        on_traceback: Callable[[str], None],
+    ) -> Ended:
         """Play all episodes, or until something ends the run early.
 
         Args:
-            display: Shows the progress.
-            begin: Called with the opened record before the first episode.
+            begin: Called with the opened record; the episodes are played within the context that it returns.
+            on_done: Called with each finished episode.
+            on_traceback: Called with the traceback of an episode that ended with an unexpected exception.
 
         Raises:
             InputError: The record cannot be created or resumed.
@@ -187,20 +177,20 @@ class Run:
         began = time.monotonic()
         watch = Watch(self.settings.concurrency)
 
-        def on_done(record: Record) -> None:
-            display.done(record)
+        def watched(record: Record) -> None:
+            on_done(record)
             watch.seen(record)
 
-        pool = self._pool(on_done)
-        pool.on_traceback = display.failed
+        pool = self._pool(watched)
+        pool.on_traceback = on_traceback
         error: KeyboardInterrupt | InputError | None = None
         with self._store() as store:
-            begin(store)
+            progress = begin(store)
             watch.begin(pool.halt, store.finished)
             # A user's own policy may compute for long and must stay interruptible: no uvloop for it.
             waits = self.asks_models and ":" not in self.settings.policy
             try:
-                with display.progress(pool.total):
+                with progress:
                     run_until_interrupted(pool.run(store), waits=waits)
             except EndpointLostError:
                 pass  # `watch` holds the reason

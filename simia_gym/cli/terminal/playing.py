@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
@@ -65,12 +66,12 @@ def play_and_show(output: Output, run: Run, show: Show, *, verbose: bool = False
     display = Display(output, run.name, models=run.asks_models, verbose=verbose)
     for worry in run.look():
         output.say(f"{worry} Going on all the same.")
-    ended = run.play(display, lambda store: _announce(output, run, store))
+    ended = run.play(lambda store: _begin(output, run, display, store), display.done, display.failed)
     return _tell(output, run, ended, show)
 
 
-def _announce(output: Output, run: Run, store: RecordStore) -> None:
-    """Print what is about to be played: one line on who plays, warnings, the expected calls of models."""
+def _begin(output: Output, run: Run, display: Display, store: RecordStore) -> AbstractContextManager[None]:
+    """Print who plays, warnings and the expected calls of models; then show the progress inside the context."""
     suite, config, settings = run.suite, run.suite.config, run.settings
     user, judge = config.user or suite.domain.user, config.judge
     parts = [run.name, f"policy {run.policy}", f"simulator {suite.simulator_name}"]
@@ -95,6 +96,7 @@ def _announce(output: Output, run: Run, store: RecordStore) -> None:
     trained = run.trained_prompt
     if trained not in (None, config.prompt):
         output.say(f"warning: the policy was trained with --prompt {trained}, and plays with {config.prompt}")
+    return display.progress(run.total)
 
 
 def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
