@@ -258,11 +258,20 @@ class Pool:
     async def _tunnel(self, proxy: tuple[str, int], tls: ssl.SSLContext) -> Connection:
         """Open a tunnel through the proxy with CONNECT, then start TLS with the server."""
         loop, route = asyncio.get_running_loop(), self.route
-        transport, proxy_answer = await loop.create_connection(_ProxyAnswer, *proxy)
+        reader = asyncio.StreamReader(_MAX_HEAD, loop)
+        transport, _ = await loop.create_connection(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), *proxy)
         try:
             place = f"{bracketed(route.host)}:{route.port}".encode()
             transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, route.proxy_headers))
-            await proxy_answer.opened
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+                raise Failure("connection", "the proxy closed the connection", again=True) from None
+            line = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
+            status = line.split()[1:2]
+            if status != ["200"]:
+                again = status != ["407"]  # no retry after a wrong proxy password
+                raise Failure("connection", f"the proxy opens no connection: {line}", again=again)
             connection = Connection()
             secure = await loop.start_tls(transport, connection, tls, server_hostname=route.host)
         except BaseException:
@@ -272,36 +281,6 @@ class Pool:
             raise Failure("connection", "the proxy closed the connection", again=True)
         connection.connection_made(secure)
         return connection
-
-
-class _ProxyAnswer(asyncio.Protocol):
-    """Waits until a proxy has opened a tunnel.
-
-    Attributes:
-        opened: A future that is done when the tunnel is open; it fails with a `Failure` if the proxy refuses.
-    """
-
-    def __init__(self) -> None:
-        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._head = b""
-
-    def data_received(self, data: bytes) -> None:
-        """Collect the proxy's response, which ends with an empty line."""
-        self._head += data
-        if self.opened.done() or (b"\r\n\r\n" not in self._head and len(self._head) < _MAX_HEAD):
-            return
-        line = self._head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
-        status = line.split()[1:2]
-        if status == ["200"]:
-            self.opened.set_result(None)
-        else:
-            again = status != ["407"]  # no retry after a wrong proxy password
-            self.opened.set_exception(Failure("connection", f"the proxy opens no connection: {line}", again=again))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The proxy closed the connection."""
-        if not self.opened.done():
-            self.opened.set_exception(Failure("connection", "the proxy closed the connection", again=True))
 
 
 def bracketed(host: str) -> str:
