@@ -226,16 +226,13 @@ class CheckedSimulator:
         meta: Mapping[str, Any] = _META[route]
         if asked.slice.cut:
             meta = {**meta, "cut": list(asked.slice.cut)}
-        if answer.outcome == "error":
-            info = self.domain.extras(asked.context.state)
-            return Transition(
-                accepted.text, (), "error", answer.error_code, info=info, meta=meta, state=asked.context.state
-            )
         return Transition(
             accepted.text,
             answer.ops,
+            answer.outcome,
+            answer.error_code,
             reveals=answer.reveals,
-            end="terminal_tool" if asked.spec.terminal else None,
+            end="terminal_tool" if asked.spec.terminal and answer.outcome == "ok" else None,
             info=self.domain.extras(answer.state),
             meta=meta,
             # With reveals, the episode applies both, because revealed rows also enter its initial state.
