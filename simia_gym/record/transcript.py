@@ -51,9 +51,7 @@ def _action(event: JsonObject, answers: list[JsonObject], as_tool: bool) -> list
 def _answer(event: JsonObject, as_tool: bool) -> Message:
     call, content = event["call"], event["observation"]
     answer: dict[str, Any] = {"role": "user", "content": content}
-    if call is None:
-        return answer
-    if as_tool:
+    if call is not None and as_tool:
         answer = {"role": "tool", "tool_call_id": call["id"], "name": call["name"], "content": content}
     if event["error_code"] is not None:
         answer["error_code"] = event["error_code"]
