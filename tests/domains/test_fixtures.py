@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.assembly.suite import Suite
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 
+from ..proof import stage
 from ..proof.stage import play_all, take
 from ..simulators.desk import Double
 from ..simulators.desk import tool_call as call
 from .table import FIXTURES
 
 
-def suite_of(name: str, resources: Resources | None = None, **settings: Any) -> Suite:
-    return load_suite(EnvConfig(CUSTOM, domain=FIXTURES / name, simulator="world", **settings), resources)
+def suite_of(name: str, **settings: Any) -> Suite:
+    return stage.suite_of(CUSTOM, domain=str(FIXTURES / name), simulator="world", **settings)
 
 
 def after(suite: Suite, *actions: str, task: int = 0) -> Episode:
@@ -49,7 +48,7 @@ def test_equal_actions_end_the_office_day() -> None:
 
 def test_a_tool_of_the_office_asks_its_model() -> None:
     double = Double({"tea": "ready"})
-    suite = suite_of("office", Resources(models={"office_llm": double}), roles={"office_llm": {"model": "m"}})
+    suite = suite_of("office", models={"office_llm": double}, roles={"office_llm": {"model": "m"}})
     send, reword = call("send_mail", to="Ann", subject="Tea", body="Tea!"), call("reword_mail", subject="Tea")
     episode = after(suite, call("switch_app", app="mail"), send, reword)
     assert json.loads(episode.state.at("/mails/Tea/body")) == {"tea": "ready"}

@@ -10,6 +10,7 @@ from benchmarks.verdict_leak import agents, auc, listen, service_of, trick
 from simia_gym.types import Task
 
 from .table import World
+from .test_services import generator
 
 SURE = 3.3
 """Spreads above one half that are too many: by chance one test in 2,000 finds more, so one in 150 of all those here."""
@@ -17,9 +18,7 @@ SURE = 3.3
 
 @cache
 def tasks(serving: World, count: int) -> list[Task]:
-    made = serving.domain.generator
-    assert made is not None
-    return [made("train", index) for index in range(count)]
+    return [generator(serving)("train", index) for index in range(count)]
 
 
 @pytest.mark.parametrize("agent", ["refuses", "delays", "proposes and backs out"])

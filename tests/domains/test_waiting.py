@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
 
-from simia_gym.assembly.resources import Resources
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import CUSTOM
@@ -23,6 +20,8 @@ from simia_gym.errors import Fault
 from simia_gym.rollout.replay import replay_file
 from simia_gym.types import ToolCall, Transition
 
+from ..engine.conftest import edit
+from ..proof.stage import suite_of
 from ..rollout.conftest import Roll
 from ..simulators.desk import Double, tool_call
 from .shell import Says, written
@@ -30,7 +29,7 @@ from .shell import Says, written
 
 @pytest.fixture
 def suite(files: Path) -> Suite:
-    return load_suite(EnvConfig(env=CUSTOM, domain=str(files), split="all"))
+    return suite_of(CUSTOM, domain=str(files), split="all")
 
 
 def test_commands_of_four_episodes_run_at_the_same_time(suite: Suite, tmp_path: Path) -> None:
@@ -101,19 +100,18 @@ ASKS = """\
 
 
 def test_a_tool_asks_a_model_in_a_role_of_the_domain(files: Path, tmp_path: Path) -> None:
-    declared = ("domain.yaml", "max_turns", "roles: {reader: Reads files.}\nmax_turns")
-    for name, old, new in (declared, ("world.py", "    async def end(", ASKS)):
-        (files / name).write_text((files / name).read_text().replace(old, new))
-    config = EnvConfig(env=CUSTOM, domain=str(files), simulator="world", roles={"reader": {"model": "m"}})
+    edit("domain.yaml", "max_turns", "roles: {reader: Reads files.}\nmax_turns")(files)
+    edit("world.py", "    async def end(", ASKS)(files)
     call = tool_call("describe", name="notes.txt")
 
     double = Double("Food.", "Salt.")
-    roll = Roll(load_suite(config, Resources(models={"reader": double})), tmp_path / "r.jsonl")
+    asking = suite_of(CUSTOM, domain=str(files), roles={"reader": {"model": "m"}}, models={"reader": double})
+    roll = Roll(asking, tmp_path / "r.jsonl")
     roll(lambda: Says(call, call, "Done."))
     assert [message[-1]["content"] for message in double.asked][:2] == ["Beginning of notes.txt?", "End of notes.txt?"]
     assert len(double.asked) == 3 * 2 * 2
     assert all(proof.proven for proof in replay_file(roll.path))
-    alone = load_suite(replace(config, roles={}))
+    alone = suite_of(CUSTOM, domain=str(files))
     assert any("reader" in warning for warning in alone.warnings)
     assert Roll(alone, tmp_path / "alone.jsonl")(lambda: Says(call)).faults == {"world:no_model": 3}
 

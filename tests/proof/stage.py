@@ -39,7 +39,7 @@ class Outcome:
 
 def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
     """An environment whose models, if it has some, are asked at this address."""
-    live = {name: settings.pop(name) for name in ("cassette", "budget", "clients") if name in settings}
+    live = {name: settings.pop(name) for name in ("cassette", "budget", "clients", "models") if name in settings}
     if base_url is not None:
         settings.setdefault("model", MODEL)
     return load_suite(EnvConfig(env=env, **settings), Resources(base_url=base_url, **live))
