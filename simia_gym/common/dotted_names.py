@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -46,12 +47,10 @@ def load_object(spec: str, *, folder: Path | None = None, where: str = "") -> ob
         module = make((folder or Path.cwd()) / source)
     else:
         module = _module_by_name(source, spec, where)
-    found: object = module
-    for part in name.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise InputError(f"{source} has no {name!r} ({spec})", where=where, fix=_suggest(name, module)) from None
+    try:
+        found: object = attrgetter(name)(module)
+    except AttributeError:
+        raise InputError(f"{source} has no {name!r} ({spec})", where=where, fix=_suggest(name, module)) from None
     return found
 
 
