@@ -62,12 +62,9 @@ def tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def to_continue(record: Path, words: Sequence[str] | None = None) -> str:
-    """The command that resumes a record; ``words`` are the arguments of the interrupted run, by default ours.
-
-    It is printed, so passwords and queries of URLs are left out of it.
-    """
-    kept = [word for word in (sys.argv[1:] if words is None else words) if word != "--resume"]
+def to_continue(record: Path) -> str:
+    """The command that resumes a record of this run, without the secrets in its URLs."""
+    kept = [word for word in sys.argv[1:] if word != "--resume"]
     if "--out" not in kept and not any(word.startswith("--out=") for word in kept):
         kept += ["--out", str(record)]
     return shown_command([*kept, "--resume"])
