@@ -122,10 +122,7 @@ def _unsendable() -> Failure:
 
 
 def _pool(address: Address) -> Pool:
-    loop = asyncio.get_running_loop()
-    pools = _pools.get(loop)
-    if pools is None:
-        pools = _pools[loop] = {}
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
     pool = pools.get(address[:3])
     if pool is None:
         _allow_many_connections()
