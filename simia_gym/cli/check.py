@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from simia_gym.cli.options import AsJson
-from simia_gym.common.formatting import one_line
+from simia_gym.common.formatting import counted, one_line
 from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
@@ -74,10 +74,8 @@ def check_domain(
         output.say(f"note: {one_line(_from_here(note))}")
     for problem in report.problems:
         output.say(f"problem: {one_line(_from_here(problem))}")
-    count = len(report.problems)
     sound = "sound" if report.played else "its files are sound; nothing could be played"
-    verdict = sound if report.ok else "1 problem" if count == 1 else f"{count} problems"
-    output.say(f"{folder}: {verdict}")
+    output.say(f"{folder}: {sound if report.ok else counted(len(report.problems), 'problem')}")
     output.result(report.to_json())
     return 0 if report.ok else 1
 
