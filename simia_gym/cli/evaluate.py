@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -37,10 +37,7 @@ def evaluate(
             help="What to play: an id from `simia list`, or the folder of a domain. Or records to read and compare.",
         ),
     ],
-    report: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write the report there, as JSON."),
-    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:

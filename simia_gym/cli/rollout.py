@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -40,10 +40,7 @@ def rollout(
             metavar="ENV", help=f"An id from `simia list`, the folder of a domain, or {ALL}: each of the list."
         ),
     ],
-    svg: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write the table of results as a picture."),
-    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table of results as a picture.")] = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
