@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def measured(world: World, cheats: Sequence[type[Policy]], count: int, *, held: 
     tasks = world.tasks(count)[:count]
     for cheat, score in zip(cheats, play_cheats(world.suite(simulator="world"), tasks, cheats), strict=True):
         print(f"{world.name}  {score.succeeded} of {score.bent}, {score.lost} lost  {score.cheat}")
-        yield {"domain": world.name, "about": getattr(cheat, "about", ""), "held": held, **score.to_json()}
+        yield {"domain": world.name, "about": getattr(cheat, "about", ""), "held": held, **asdict(score)}
 
 
 def main() -> None:

@@ -253,12 +253,16 @@ def with_rivals(
 
 
 def with_another(moment: str, form: Callable[[str, str, list[str]], str | None]) -> Does:
-    """Say a text in another form, made of it, of the id of what it is about, and of other ids that tools have shown."""
+    """Say a text in another form, made of it, of the id of what it is about, and of other ids that tools have shown.
+
+    In the form, ``{deed}`` and ``{other}`` are deeds.
+    """
 
     def said(act: Act, text: str) -> str | None:
         found = act.named(text)
         others = [] if found is None else [one[0] for one in found[1].finditer(act.shown) if one[0] != found[0]]
-        return None if found is None or not others else form(text, found[0], others)
+        made = None if found is None or not others else form(text, found[0], others)
+        return None if made is None else filled(act, made)
 
     return at(moment, said)
 

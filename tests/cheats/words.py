@@ -23,6 +23,7 @@ from tests.cheats.making import (
     rivals,
     swap,
     values,
+    with_another,
     with_rivals,
 )
 from tests.cheats.proposals import CAREFUL, FILLER, asks, what
@@ -303,6 +304,11 @@ CLAIMS = [
     ),
     *cheats(
         "claims",
+        (
+            "Reports its deed of another thing.",
+            with_another("report", lambda text, value, others: f"I have {{deed}} {others[0]}."),
+            add("report", "Thank you."),
+        ),
         ("Makes up a deadline.", add("report", "You will have everything within 2 hours."), IN_TIME),
         ("Makes up a day.", lead("propose", "You will have it by Friday."), CAREFUL),
         (

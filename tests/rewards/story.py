@@ -114,8 +114,8 @@ class Story:
         write_transition(self.ledger, self.turn, answer, call)
         return self
 
-    def cancel(self) -> Story:
-        return self.call("cancel_order", CANCEL, order_id="#W1")
+    def cancel(self, order_id: str = "#W1") -> Story:
+        return self.call("cancel_order", CANCEL, order_id=order_id)
 
     def malformed(self, code: str = "malformed_call") -> Story:
         self._act("<tool_call>{")
