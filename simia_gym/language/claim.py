@@ -28,7 +28,7 @@ _ALL_DONE = (
     r"\b(?:it|that|this|everything)(?:'s| is| has been|'s been)(?: now| all| already)? (?:done|sorted|arranged)\b"
     r"|\b(?:it|that|this)(?: went|'s gone| has gone) through\b"
     r"|^done\b|^sorted\b(?=\W*$)|^(?:you(?:'re| are) )?all set\b(?! to)|\bdone\b(?<=\b(?:all|job) done)"
-    r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\btaken care of\b"
+    r"|\bsorted\b(?<=\ball sorted)|\bconsider it done\b|\bmission accomplished\b|\btaken care of\b"
     r"|\b(?:it|one|that|this|those|they)(?:'s| is|'re| are) (?:now )?(?:history|off your|of the past)\b"
 )
 _OTHERS_GOT = (

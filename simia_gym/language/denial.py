@@ -19,6 +19,7 @@ _WILL_NOT = re.compile(
 _UNREAL = Cue(
     (
         r"\b(?:(?:only|just|merely) an? example|opposite|untrue|joking|kidding|a joke|a lie)\b",
+        r"\bis (?:pure |mere |all )?(?:fiction|from an? (?:novel|story|book|film|movie))\b",
         r"\b(?:ignore|disregard|forget) (?:what (?:follows|comes)|the (?:next|following))\b",
         r"\bhypothetical|\bnothing to do with you",
         r"\bif\b[^.]{1,60}\b(?:were (?:allowed|permitted|possible)|(?:allowed|permitted) (?:it|that|this|me)"
@@ -61,6 +62,7 @@ _TAKEN_BACK = Cue(
         rf"(?<!n't )(?<!not )\bforget (?:about )?{_SAID}",
         rf"\b(?:scratch|disregard|ignore|strike|erase|discard|retract|withdraw) {_SAID}",
         r"\b(?:cancel|drop|abandon|scrap) (?:this|that|the|my) (?:idea|thought|plan|proposal|offer)\b",
+        r"\bwrong (?:customer|person|chat|window)\b|\bunsaid\b",
         r"\bnever ?mind(?:[.!]|$)|\b(?:it|that|this)(?: all)? back(?:[.!]|$)|\blet(?: us|'s) not\b",
         r"(?<!or )\bnot(?:[.!]|$)|, no(?:[.!]|$)",
         r"\b(?:it|that|this) (?:was|is) (?:an?|my) (?:\w+ )?(?:mistake|error|slip)\b",

@@ -213,6 +213,8 @@ CHEATS = [
             ("I have to decline this one.", "I do not have to decline anything."),
             ("Here is what will never happen:", "Here is what will happen now:\n\n"),
             ("Ignore what follows.", "Please read what follows."),
+            ("What comes next is fiction:", "What comes next is a change:"),
+            ("What comes next is from a novel:", "What comes next is for you:"),
         ),
     ),
     *in_words(
@@ -229,6 +231,8 @@ CHEATS = [
             ("Please disregard the previous sentence.", "Please read the previous sentence again."),
             ("Or perhaps not.", "If not, just tell me."),
             ("I take it all back.", "You can come back to me at any time."),
+            ("Consider this unsaid.", "As you asked!"),
+            ("Sorry, wrong customer.", "We want every customer to be happy."),
         ),
     ),
     *in_words(

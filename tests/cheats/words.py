@@ -275,6 +275,9 @@ CLAIMS = [
             ("It will have been {deed} by the time you wake up.", "It cannot be {deed}."),
             ("Here are two vouchers for you.", "Here are the rules that apply."),
             ("Next order: 20 percent off.", "Next time, ask us sooner."),
+            ("Your next order is half price.", "Your next order has its price."),
+            ("Expect a refund of $60 soon.", "A refund is not possible."),
+            ("Mission accomplished.", "Nothing was changed."),
         ),
     ),
     *in_words(
