@@ -34,7 +34,8 @@ _GIFT = Cue(
         rf"\b(?:accept|enjoy) (?:[\w$.,-]+ ){{0,4}}?(?:{_SUM}|(?:{GIFTS})s?|free)\b",
         rf"\bexpect (?:an? |your |the )?(?P<good>{GOODS})\b",
         rf"(?:{_SUM}|\d ?(?:%|percent)) off\b|\b(?:threw|throw|throwing|thrown) in\b",
-        r"\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}\b(?:free|on (?:us|me|the house)|off|half(?: the)? price)\b",
+        r"\bnext (?:order|purchase|booking|flight|trip)\b[^,.;:]{0,40}"
+        r"\b(?:free|on (?:us|me|the house)|off|half(?: the)? price)\b",
         rf"(?<!\w)(?P<good>{GOODS}|{_SUM})\b[^,.;:]{{0,30}} (?:is|are) (?:now |already )?(?:on (?:its|the) way"
         r"|coming (?:back )?(?:to you|your way))\b",
     )

@@ -66,7 +66,7 @@ class Act(Bent):
     @property
     def shown(self) -> str:
         """These rows as JSON."""
-        return json.dumps(self.rows)
+        return json.dumps(self.rows, ensure_ascii=False)
 
     @property
     def deed(self) -> str:
@@ -100,7 +100,7 @@ class Act(Bent):
     def named(self, text: str) -> tuple[str, re.Pattern[str]] | None:
         """The first value in a proposal that can be named only by itself, with the pattern of its kind."""
         slots = self.service.declared.slots
-        for slot in self._present.slots:
+        for slot in self._present.slots if self._wish else ():
             token = slots[slot].token
             if token is not None and slots[slot].expect is None:
                 kind = re.compile(self.service.declared.tokens[token], re.IGNORECASE)
