@@ -150,29 +150,19 @@ class _Loader(SafeLoader):
 
     def construct_document(self, node: yaml.Node) -> Any:
         known: dict[int, int] = {}
-        if _size(node, known) > _MOST_COPIES * len(known) + _FEW:
+        if _checked_size(node, known) > _MOST_COPIES * len(known) + _FEW:
             what = f"its aliases stand for more than {_MOST_COPIES} times as many values as it has"
             raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
         self.deep_construct = True
         return super().construct_document(node)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in seen:
-                    what = f"the key {key.value!r} occurs twice"
-                    raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 _MOST_COPIES, _FEW = 10, 10_000
 _LONGEST_NUMBER = 400
 
 
-def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """How many values a document has when every alias is written out; each node is looked at once."""
+def _checked_size(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a document has when every alias is written out; each node is looked at once, and checked."""
     found = known.get(id(node))
     if found is None:
         known[id(node)] = 1  # a node that holds itself is refused later
@@ -181,9 +171,16 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
             if len(node.value) > _LONGEST_NUMBER and node.tag.endswith((":int", ":float")):
                 raise yaml.constructor.ConstructorError(None, None, "a number is too long", node.start_mark)
         elif isinstance(node, yaml.MappingNode):
-            found += sum(_size(key, known) + _size(value, known) for key, value in node.value)
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                    if key.value in seen:
+                        what = f"the key {key.value!r} occurs twice"
+                        raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+                    seen.add(key.value)
+                found += _checked_size(key, known) + _checked_size(value, known)
         else:
-            found += sum(_size(item, known) for item in node.value)
+            found += sum(_checked_size(item, known) for item in node.value)
         known[id(node)] = found
     return found
 
