@@ -14,6 +14,8 @@ from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import stands_in
 from simia_gym.types import Step, Task
 
+from ..oracle.playing import played
+
 
 def finish(suite: Suite, task: Task, actions: list[str]) -> tuple[Any, Step]:
     episode = suite.episode()
@@ -90,3 +92,15 @@ def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
     finished = FinishedEpisode(task, events, episode.initial, episode.state, "purchase", 5)
     with pytest.raises(Fault, match="kept no state"):
         grade(finished)
+
+
+def test_expert_falls_back_to_the_best_that_it_saw(suite: Suite) -> None:
+    """A request that nothing meets: it still buys, within the turns."""
+    for task in suite.tasks[:40]:
+        text = str(task.instruction).replace(" should be ", " should be made on the moon, ")
+        text = text.replace(" should have ", " should have lunar dust, ")
+        strange = replace(task, instruction=text, setup=({**task.setup[0], "value": text},))
+        episode = played(suite, strange)
+        assert episode.ended == "purchase"
+        assert episode.verdict is not None
+        assert (episode.verdict.reward or 0) > 0

@@ -10,7 +10,7 @@ from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.state import State
 from simia_gym.types import JsonObject, ToolCall
 
-Step = tuple[str, str] | str
+SEARCH, ITEM = ToolCall("search", {"keywords": "red lamp"}), "b01"
 HEAD = "Instruction: [SEP] find me a red lamp [SEP] "
 
 
@@ -53,16 +53,13 @@ def shop() -> State:
     return State.from_tables({"products": rows, "session": {"main": session}})
 
 
-def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
+def walk(*steps: ToolCall | str, options: JsonObject | None = None) -> tuple[str, JsonObject, str | None]:
     """Take steps from the start page, a text being a click; give the last page's text, actions and error code."""
     world, state = WebShopWorld(options), shop()
     text, code = screen.render(state), None
     info: Any = world.info(state)
     for step in steps:
-        call = (
-            ToolCall("click", {"value": step}) if isinstance(step, str) else ToolCall("search", {"keywords": step[1]})
-        )
-        transition = world.call(state, call)
+        transition = world.call(state, ToolCall("click", {"value": step}) if isinstance(step, str) else step)
         text, code, info = transition.observation, transition.error_code, transition.info
         state = state if transition.state is None else transition.state
     page, _, line = text.partition("\n\nAvailable Actions:\n")
@@ -70,8 +67,6 @@ def walk(*steps: Step, options: JsonObject | None = None) -> tuple[str, JsonObje
     return page, info, code
 
 
-SEARCH: Step = ("search", "red lamp")
-ITEM = "b01"
 FIRST_PAGE = (
     HEAD + "Back to Search [SEP] Page 1 (Total results: 12) [SEP] Next > [SEP] B01 [SEP] Red Lamp [SEP] "
     "$9.99 to $12.5" + "".join(f" [SEP] B{n:02d} [SEP] Lamp {n} [SEP] $100.0" for n in range(2, 11))
@@ -103,7 +98,7 @@ ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
             ["back to search", "< prev", "next >"],
         ),
         (
-            [("search", "unheard of")],
+            [ToolCall("search", {"keywords": "unheard of"})],
             HEAD + "Back to Search [SEP] Page 1 (Total results: 0) [SEP] Next >",
             ["back to search", "next >"],
         ),
@@ -137,7 +132,7 @@ ITEM_ACTIONS = [*BUTTONS, "red", "black | white", "small"]
         ),
     ],
 )
-def test_pages(steps: list[Step], page: str, clickables: list[str] | None) -> None:
+def test_pages(steps: list[ToolCall | str], page: str, clickables: list[str] | None) -> None:
     text, info, code = walk(*steps)
     assert text == page
     assert code is None
@@ -150,18 +145,22 @@ def test_pages(steps: list[Step], page: str, clickables: list[str] | None) -> No
     [
         (["search"], "not_clickable"),
         (["buy now"], "not_clickable"),
-        ([("search", "  ")], "empty_keywords"),
+        ([ToolCall("search", {"keywords": "  "})], "empty_keywords"),
         ([SEARCH, "buy now"], "not_clickable"),
         ([SEARCH, "b11"], "not_clickable"),
-        ([SEARCH, ("search", "tea")], "no_search_bar"),
+        ([SEARCH, ToolCall("search", {"keywords": "tea"})], "no_search_bar"),
         ([SEARCH, ITEM, "blue"], "not_clickable"),
         ([SEARCH, ITEM, "color"], "not_clickable"),
         ([SEARCH, ITEM, "features", "buy now"], "not_clickable"),
         ([SEARCH, ITEM, "buy now", "buy now"], "not_clickable"),
-        ([SEARCH, ITEM, "buy now", ("search", "tea")], "no_search_bar"),
+        ([SEARCH, ITEM, "buy now", ToolCall("search", {"keywords": "tea"})], "no_search_bar"),
+        ([ToolCall("buy", {})], "unknown_tool"),
+        ([ToolCall("click", {})], "invalid_arguments"),
+        ([ToolCall("click", {"value": 3})], "invalid_arguments"),
+        ([ToolCall("search", {"keywords": "x", "page": 2})], "invalid_arguments"),
     ],
 )
-def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -> None:
+def test_what_cannot_be_done_shows_the_same_page(steps: list[ToolCall | str], code: str) -> None:
     before = walk(*steps[:-1])
     after = walk(*steps)
     assert after[:2] == before[:2]
@@ -175,15 +174,15 @@ def test_what_cannot_be_done_shows_the_same_page(steps: list[Step], code: str) -
         ([ITEM, "red"], '{"size": "red"}'),  # of two options with this value, the later one
     ],
 )
-def test_what_was_chosen_is_bought(steps: list[Step], options: str) -> None:
+def test_what_was_chosen_is_bought(steps: list[ToolCall | str], options: str) -> None:
     assert walk(SEARCH, *steps, "buy now")[0].endswith(f"options [SEP] {options}")
 
 
 def test_search_anywhere_is_an_option() -> None:
     options: JsonObject = {"search_anywhere": True}
-    page, _, code = walk(SEARCH, ITEM, ("search", "red lamp"), options=options)
+    page, _, code = walk(SEARCH, ITEM, SEARCH, options=options)
     assert (page, code) == (FIRST_PAGE, None)
-    bought = [SEARCH, ITEM, "buy now", ("search", "red lamp")]
+    bought = [SEARCH, ITEM, "buy now", SEARCH]
     assert walk(*bought, options=options)[2] == "no_search_bar"
 
 
