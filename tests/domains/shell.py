@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.domain.registration import CUSTOM
-from simia_gym.errors import Fault
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.policies import Policy
 from simia_gym.record.records import Record
@@ -20,14 +19,14 @@ from ..simulators.desk import tool_call
 
 
 class Says:
-    """Takes these actions, one after another; a fault is raised."""
+    """Takes these actions, one after another; an exception is raised."""
 
-    def __init__(self, *actions: str | Fault) -> None:
+    def __init__(self, *actions: str | Exception) -> None:
         self.actions = iter(actions)
 
     def act(self, messages: Sequence[Message]) -> str:
         action = next(self.actions)
-        if isinstance(action, Fault):
+        if isinstance(action, Exception):
             raise action
         return action
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -11,26 +10,14 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.errors import Cut, EpisodeOver, Fault, InputError
 from simia_gym.record.finished_episode import Reward
 from simia_gym.rollout.play import play
-from simia_gym.types import Message
 
+from ..domains.shell import Says
 from .test_episode import Part
-
-
-class Silent:
-    """Says one thing and then no more."""
-
-    def __init__(self) -> None:
-        self._words = ["Hello?"]
-
-    async def act(self, messages: Sequence[Message]) -> str:
-        if not self._words:
-            raise Cut
-        return self._words.pop()
 
 
 async def test_a_policy_cuts_by_raising_and_is_judged_as_it_stands(suite: Suite) -> None:
     episode = suite.episode()
-    assert await play(episode, suite.tasks[0], seed=0, policy=Silent()) is None
+    assert await play(episode, suite.tasks[0], seed=0, policy=Says("Hello?", Cut())) is None
     assert episode.verdict is not None
     assert (episode.verdict.valid, episode.verdict.reward) == (True, 0.0)
     assert (episode.ended, episode.turn) == ("token_limit", 1)

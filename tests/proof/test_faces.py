@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -10,14 +11,14 @@ import openai
 import pytest
 
 import simia_gym  # noqa: F401 - registers the environments
-from simia_gym.contracts import StepContext
 from simia_gym.errors import EpisodeOver, Fault, InputError
 from simia_gym.llm.budget import Budget
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
 from simia_gym.simulators.pins import MemoryPins
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import Transition
 
+from ..engine.test_episode import Part
 from .stage import MODEL
 
 CALLS = {
@@ -105,24 +106,8 @@ def test_a_configured_endpoint_makes_the_model_the_default(
     assert gym.make("simia/retail-v0", simulator="world").reset(seed=1)[1]["simulator"] == "world"
 
 
-class Parrot:
-    """A simulator of one's own."""
-
-    name = "parrot"
-    io = False
-
-    def begin(self, context: StepContext) -> None:
-        pass
-
-    async def open(self, context: StepContext) -> Transition:
-        return Transition("hello", speaker="env")
-
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        return Transition(call.name)
-
-
-@pytest.mark.parametrize("given", [Parrot, Parrot()], ids=["made for each", "one for all"])
+@pytest.mark.parametrize("given", [partial(Part, Transition("hm")), Part(Transition("hm"))], ids=["made", "kept"])
 def test_a_simulator_of_ones_own(given: Any) -> None:
     env = gym.make("simia/retail-v0", simulator=given)
-    assert env.reset(seed=1)[1]["simulator"] == "parrot"
-    assert env.step(CALLS["simia/retail-v0"])[0] == "list_all_product_types"
+    assert env.reset(seed=1)[1]["simulator"] == "part"
+    assert env.step(CALLS["simia/retail-v0"])[0] == "hm"

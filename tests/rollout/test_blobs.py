@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from simia_gym.record.ledger import Ledger
 from simia_gym.record.verdict import to_json
 from simia_gym.rl.sft.files import recorded_trajectories
 from simia_gym.rollout.replay import replay_file
-from simia_gym.types import Message
 
 from ..domains.shell import Says, written
+from ..simulators.desk import tool_call
 from .conftest import Roll
 
 FILES = Path(__file__).parents[1] / "domains" / "fixtures" / "files"
@@ -128,13 +128,8 @@ VALUES = ["x" * LARGE, ["x" * 99] * 500, {"a": ["y" * 9, {"b/c~": "z" * LARGE}],
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_any_large_value_is_put_back_where_it_was(roll: Roll, expert: Callable[[], Policy], value: Any) -> None:
-    class Says:
-        def act(self, messages: Sequence[Message]) -> Any:
-            call = {"name": "lend", "arguments": {"book_id": value}}
-            return f"<tool_call>{json.dumps(call)}</tool_call>" if len(messages) < 4 else ""
-
-    roll(Says, episodes=1)
+def test_any_large_value_is_put_back_where_it_was(roll: Roll, value: Any) -> None:
+    roll(lambda: Says(tool_call("lend", book_id=value), *[""] * 99), episodes=1)
     (record,) = roll.records
     assert max(map(len, roll.path.read_bytes().splitlines())) < LARGE
     assert [event["call"]["arguments"]["book_id"] for event in record.events if event.get("call")] == [value]
@@ -198,11 +193,7 @@ def test_a_record_knows_the_tasks_of_dev(roll: Roll, expert: Callable[[], Policy
 
 
 def test_an_episode_that_a_fault_ended_keeps_its_verdict(roll: Roll) -> None:
-    class Fails:
-        def act(self, messages: Sequence[Message]) -> str:
-            raise RuntimeError("broken")
-
-    roll(Fails, episodes=1)
+    roll(lambda: Says(RuntimeError("broken")), episodes=1)
     (record,) = roll.records
     assert encode(to_json(judge_again(record))) == encode(record.verdict)
 

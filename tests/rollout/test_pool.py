@@ -14,6 +14,7 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.policies import NullPolicy, Policy, PolicyStart
 from simia_gym.types import Message, Task
 
+from ..domains.shell import Says
 from .conftest import Roll, Waiting
 
 Make = Callable[[], Policy]
@@ -278,11 +279,7 @@ def test_record_that_is_no_json_is_a_fault(roll: Roll, expert: Make, monkeypatch
 
 def test_no_secret_gets_into_the_files(roll: Roll, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-verysecret123456")
-
-    class Tells:
-        def act(self, messages: Sequence[Message]) -> str:
-            raise ValueError("401 for key sk-verysecret123456")
-
-    assert roll(Tells).messages == {"policy:bug": "ValueError: 401 for key [secret]"}
+    refused = ValueError("401 for key sk-verysecret123456")
+    assert roll(lambda: Says(refused)).messages == {"policy:bug": "ValueError: 401 for key [secret]"}
     for path in roll.path.parent.iterdir():
         assert "verysecret" not in path.read_text()
