@@ -10,6 +10,7 @@ import pytest
 
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.errors import InputError
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.rollout.jobs import plain_config
 from simia_gym.rollout.replay import replay_file
@@ -44,7 +45,11 @@ def test_sample_actions_are_said_in_the_chosen_grammar(files: Path) -> None:
     assert env.action_space.samples == ("Act: bash\n\n```bash\ncat notes.txt\n```",)
     env.reset(seed=1)
     assert "salt" in env.step(env.action_space.sample())[0]
+    call = {"function": {"name": "run", "arguments": {"command": "cat notes.txt"}}}
+    assert "salt" in env.step({"role": "assistant", "tool_calls": [call]})[0]
     assert load_domain(files).hash != load_domain(files, grammar="act").hash
+    with pytest.raises(InputError, match=r"no grammar 'akt'\. Did you mean 'act'"):
+        load_domain(files, grammar="akt")
 
 
 def test_the_checker_plays_every_grammar(files: Path) -> None:

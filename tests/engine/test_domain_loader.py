@@ -9,7 +9,6 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import pytest
 
 import simia_gym.service
@@ -142,41 +141,6 @@ def test_line_separators_inside_json_strings_split_no_line(folder: Path) -> None
     path = folder / "train.jsonl"
     path.write_text(path.read_text().replace("Bring counter", "Bring\u2028the\u0085counter"), encoding="utf-8")
     assert load_domain(folder).tasks["train"][0].instruction == "Bring\u2028the\u0085counter a to 3."
-
-
-GRAMMAR = '''\
-from simia_gym.actions import ToolsGrammar
-from simia_gym.types import Calls, ToolCall
-
-
-class Shout(ToolsGrammar):
-    """Actions are words: ADD a."""
-
-    name = "shout"
-    observation_role = "user"
-
-    def parse(self, text):
-        tool, _, counter = text.partition(" ")
-        return Calls((ToolCall(tool.lower(), {"name": counter} if counter else {}),))
-
-    def render(self, action):
-        return " ".join([action.calls[0].name.upper(), *action.calls[0].arguments.values()])
-'''
-
-
-def test_a_domain_brings_its_own_grammars(folder: Path) -> None:
-    (folder / "grammar.py").write_text(GRAMMAR)
-    edit("domain.yaml", "grammar: tools", "grammar: {plain: tools, loud: grammar.py:Shout}")(folder)
-    plain = gym.make("simia/custom-v0", domain=str(folder))
-    loud = gym.make("simia/custom-v0", domain=str(folder), grammar="loud")
-    plain.reset(seed=1)
-    loud.reset(seed=1)
-    call = {"function": {"name": "add", "arguments": {"name": "a"}}}
-    assert plain.step('{"name": "add", "arguments": {"name": "a"}}')[0] == loud.step("ADD a")[0] == "1"
-    assert loud.step({"role": "assistant", "tool_calls": [call]})[0] == "2"
-    assert load_domain(folder).hash != load_domain(folder, grammar="loud").hash
-    with pytest.raises(InputError, match=r"no grammar 'lound'. Did you mean 'loud'"):
-        load_domain(folder, grammar="lound")
 
 
 def many(count: int) -> Edit:

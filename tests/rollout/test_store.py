@@ -102,16 +102,6 @@ def test_one_writer_at_a_time_also_after_a_rewriting(roll: Roll, expert: Make, t
         resume_store(roll.path, roll.plan())
 
 
-def test_full_disk_is_one_clear_error(roll: Roll, expert: Make) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full on this machine")
-    with create_store(roll.path) as store, Path("/dev/full").open("wb", buffering=0) as full:
-        store._lines.close()
-        store._lines = full
-        with pytest.raises(InputError, match="cannot be written"):
-            store.write(b"{}\n", {}, {})
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
