@@ -106,19 +106,15 @@ def test_what_cannot_work_is_one_line_before_any_episode(
     assert left_behind() == []
 
 
-def test_a_server_that_is_no_model(simia: Simia) -> None:
-    with answering(200, PAGE, "text/html") as address:
-        result = simia("rollout", RETAIL, "--simulator", "llm", "--model", "m", "--base-url", f"http://{address}/")
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "not OpenAI-compatible" in result.err
-
-
-def test_a_server_that_redirects(simia: Simia) -> None:
-    with answering(302, b"") as address:
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [((200, PAGE, "text/html"), ("not OpenAI-compatible",)), ((302, b""), ("give the final address", "Location"))],
+)
+def test_a_server_that_is_no_model(answer: tuple[Any, ...], says: tuple[str, ...], simia: Simia) -> None:
+    with answering(*answer) as address:
         result = simia("rollout", RETAIL, "--simulator", "llm", "--model", "m", "--base-url", f"http://{address}/v1")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "give the final address" in result.err
-    assert "Location" in result.err
+    assert all(text in result.err for text in says)
 
 
 def test_a_busy_server_stops_nothing(simia: Simia) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -47,19 +45,6 @@ def test_variables_of_the_environment_are_no_options(simia: Simia, monkeypatch: 
     for name, value in (("MODEL", "m"), ("JUDGE_MODEL", "m"), ("BASE_URL", PLACE[1])):
         monkeypatch.setenv(f"SIMIA_{name}", value)
     assert simia("rollout", RETAIL, "--simulator", "world", "--episodes", 1).code == 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"model": "m"}, "model: .* Add base_url"),
-        ({"simulator": "llm"}, r"SIMIA_SIMULATOR_MODEL; in Python model="),
-        ({"simulater": "llm"}, "Did you mean 'simulator'"),
-    ],
-)
-def test_keywords_without_effect_are_refused(settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        gym.make(RETAIL, **settings)
 
 
 def test_a_domain_without_code_has_no_expert(desk: str, simia: Simia) -> None:

@@ -49,7 +49,7 @@ MODEL = {"simulator": "llm", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
     [
         ({"split": "tests"}, "split"),
         ({"simulator": "magic"}, "simulator"),
-        ({"colour": "red"}, "colour"),
+        ({"simulater": "llm"}, "'simulater'.*Did you mean 'simulator'"),
         ({"prompt": "long"}, "prompt"),
         ({"max_turns": 0}, "max_turns"),
         ({"generated": -1}, "generated"),
@@ -63,7 +63,8 @@ MODEL = {"simulator": "llm", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
         ({**MODEL, "base_url": 5}, "base_url is a int"),
         ({**MODEL, "api_keys": {"user": 5}}, "api_key is a int"),
         ({**MODEL, "clients": 5}, "clients is a int"),
-        ({"simulator": "llm"}, "no model is named"),
+        ({"model": "m"}, "model: .* Add base_url"),
+        ({"simulator": "llm"}, "no model is named.*SIMIA_SIMULATOR_MODEL; in Python model="),
         ({"simulator": "llm", "model": "m"}, "neither an endpoint nor a key"),
         ({"simulator": 3}, "no simulator"),
         ({"judge": "jury"}, "judge is 'jury'"),

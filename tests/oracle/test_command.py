@@ -10,8 +10,6 @@ import urllib.request
 
 import pytest
 
-from simia_gym.cli.app import run
-
 COMMAND = [sys.executable, "-c", "from simia_gym.cli import main; main()", "serve-oracle", "--port", "0"]
 
 
@@ -31,21 +29,3 @@ def test_it_serves_until_it_is_stopped(number: signal.Signals, code: int) -> Non
             process.kill()
     assert (process.returncode, err) == (code, "")
     assert "Stopped after 0 answers." in out
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (("--fault-rate", "2"), "fault_rate"),
-        (("--fault", "smoke"), "smoke"),
-        (("--domain", "nowhere"), "nowhere"),
-        (("--port", "70000"), "port"),
-    ],
-)
-def test_bad_options_are_one_line_and_exit_code_2(
-    words: tuple[str, ...], named: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["serve-oracle", *words]) == 2
-    err = capfd.readouterr().err
-    assert named in err
-    assert len(err.splitlines()) == 1
