@@ -45,10 +45,10 @@ def suite_of(env: str, base_url: str | None = None, **settings: Any) -> Suite:
     return load_suite(EnvConfig(env=env, **settings), Resources(base_url=base_url, **live))
 
 
-async def take(suite: Suite, task: Task, actions: Iterable[str], *, group: str = "") -> Episode:
+async def take(suite: Suite, task: Task, actions: Iterable[str], *, seed: int = 0, group: str = "") -> Episode:
     """Take given actions until the episode ends or there are no more."""
     episode = suite.episode()
-    await episode.reset(task, seed=0, group=group)
+    await episode.reset(task, seed=seed, group=group)
     for action in actions:
         if episode.verdict is None:
             await episode.step(action)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +16,11 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
-from simia_gym.rollout.jobs import Job, Plan, make_jobs
-from simia_gym.rollout.pool import make_record
 from simia_gym.simulators.replay import read_episodes
 
+from ..domains.shell import Says
+from ..proof.stage import take
+from ..rollout.conftest import Roll
 from .desk import Double, ok, put, tool_call, write_domain
 
 MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
@@ -30,26 +32,8 @@ ACTIONS = (
 )
 
 
-async def play(suite: Suite, actions: Sequence[str], seed: int) -> Episode:
-    episode = suite.episode()
-    await episode.reset(suite.tasks[0], seed=seed)
-    for action in actions:
-        if episode.ended is None:
-            await episode.step(action)
-    return episode
-
-
-async def write_record(suite: Suite, actions: Sequence[str], path: Path) -> Episode:
-    plan = Plan(config=suite.config, domain_hash=suite.domain.hash, policy="p")
-    job = next(iter(make_jobs(plan, suite.tasks)))
-    assert isinstance(job, Job)
-    episode = await play(suite, actions, job.seed)
-    path.write_bytes(encode(make_record(plan, job, episode).to_json()) + b"\n")
-    return episode
-
-
 @pytest.fixture
-async def recorded(folder: Path, tmp_path: Path) -> Path:
+def recorded(folder: Path, tmp_path: Path) -> Path:
     """A record of an episode that a model simulated."""
     double = Double(
         ok("Bo", reveals=(MEMBER,)),
@@ -57,22 +41,19 @@ async def recorded(folder: Path, tmp_path: Path) -> Path:
         ok("closed", put("/desk/main/closed", True)),
     )
     config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
-    path = tmp_path / "record.jsonl"
-    await write_record(Suite(config, Resources(models={"simulator": double})), ACTIONS, path)
-    return path
+    roll = Roll(Suite(config, Resources(models={"simulator": double})), tmp_path / "record.jsonl")
+    roll(lambda: Says(*ACTIONS))
+    return roll.path
 
 
-def seed_of(path: Path) -> int:
-    return int(json.loads(path.read_text())["seed"])
-
-
-def suite_of(folder: Path, path: Path) -> Suite:
-    return Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="replay", replay_from=str(path)))
+async def play(folder: Path, path: Path, actions: Sequence[str], seed: int | None = None) -> Episode:
+    """Play actions against a record, with its seed or another one."""
+    suite = Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="replay", replay_from=str(path)))
+    return await take(suite, suite.tasks[0], actions, seed=seed or json.loads(path.read_text())["seed"])
 
 
 async def test_the_episode_is_the_same_without_a_model(folder: Path, recorded: Path) -> None:
-    suite = suite_of(folder, recorded)
-    episode = await play(suite, ACTIONS, seed_of(recorded))
+    episode = await play(folder, recorded, ACTIONS)
     assert episode.ended == "terminal_tool"
     assert episode.verdict is not None
     assert (episode.verdict.valid, episode.verdict.success) == (True, False)  # closing was no part of the goal
@@ -92,7 +73,7 @@ async def test_the_episode_is_the_same_without_a_model(folder: Path, recorded: P
     ],
 )
 async def test_another_call_is_a_fault(folder: Path, recorded: Path, actions: tuple[str, ...], words: str) -> None:
-    episode = await play(suite_of(folder, recorded), actions, seed_of(recorded))
+    episode = await play(folder, recorded, actions)
     assert episode.fault is not None
     assert episode.fault.kind == "replay_miss"
     assert episode.verdict is not None
@@ -102,37 +83,32 @@ async def test_another_call_is_a_fault(folder: Path, recorded: Path, actions: tu
     line: dict[str, Any] = json.loads(recorded.read_text())
     line["events"] = [event for event in line["events"] if event["type"] != "transition"]
     recorded.write_bytes(encode(line) + b"\n")
-    beyond = await play(suite_of(folder, recorded), actions, seed_of(recorded))
+    beyond = await play(folder, recorded, actions)
     assert beyond.fault is not None
     assert beyond.fault.kind == "replay_miss"
 
 
 async def test_another_seed_or_a_changed_task_is_a_fault(folder: Path, recorded: Path) -> None:
     with pytest.raises(Fault, match=r"replay_miss.*'tidy'.*77"):
-        await play(suite_of(folder, recorded), (), 77)
+        await play(folder, recorded, (), 77)
     task = (folder / "train.jsonl").read_text().replace("Tidy", "Clean")
     (folder / "train.jsonl").write_text(task)
     load_domain(folder, fresh=True)
     with pytest.raises(Fault, match="replay_miss"):
-        await play(suite_of(folder, recorded), (), seed_of(recorded))
+        await play(folder, recorded, ())
 
 
 async def test_a_world_that_opens_is_opened_from_the_record(tmp_path: Path) -> None:
     folder = write_domain(tmp_path / "opened", world=True)
-    suite = Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="world"))
     actions = [tool_call("rename", book_id="b1", title="Lake"), *[tool_call("get_book", book_id="b9")] * 5]
-    path = tmp_path / "record.jsonl"
-    played = await write_record(suite, actions, path)
-    replayed = suite_of(folder, path).episode()
+    roll = Roll(Suite(EnvConfig(CUSTOM, domain=str(folder), simulator="world")), tmp_path / "record.jsonl")
+    await asyncio.to_thread(roll, lambda: Says(*actions))
+    replayed = await play(folder, roll.path, actions)
     assert replayed.inline
-    start = await replayed.reset(suite.tasks[0], seed=seed_of(path))
-    assert start.observation == "The desk is open."
+    assert replayed.messages[1]["content"] == "The desk is open."
     assert replayed.state.at("/_clock/now/day") == 4
-    for action in actions:
-        await replayed.step(action)
     assert replayed.verdict is not None
-    assert played.verdict is not None
-    assert replayed.verdict.reward == played.verdict.reward == 1.0
+    assert replayed.verdict.reward == roll.records[0].reward == 1.0
 
 
 def test_a_missing_record_is_named(tmp_path: Path) -> None:
