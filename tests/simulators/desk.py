@@ -234,6 +234,12 @@ def put(path: str, value: Any, op: str = "replace") -> dict[str, Any]:
     return {"op": op, "path": path, "value": value}
 
 
+GET = ToolCall("get_book", {"book_id": "b1"})
+RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
+LAKE = put("/books/b1/title", "Lake")
+MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
+
+
 class Double:
     """A scripted `ChatModel` that keeps what it was asked.
 

@@ -15,12 +15,9 @@ from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.simulators.checking import LEDGER_REPLY
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, after, blocks, context_of, failed, kinds, ok, put, write_domain
+from .desk import GET, LAKE, MEMBER, RENAME, Double, after, blocks, context_of, failed, kinds, ok, put, write_domain
 
-GET = ToolCall("get_book", {"book_id": "b1"})
 MISSING = ToolCall("get_book", {"book_id": "b9"})
-RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
-LAKE = put("/books/b1/title", "Lake")
 STRAY = put("/books/b1/copies", 9)
 
 
@@ -137,44 +134,27 @@ async def test_a_failing_endpoint_is_a_fault_and_no_escalation(domain: Domain, m
     assert len(model.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("call", "answer"),
-    [
-        (RENAME, failed("Error: no", "not_allowed", LAKE)),
-        (RENAME, ok("x", STRAY)),
-        (ToolCall("wipe", {}), ok("x", put("/_clock/now/day", 1))),
-        (RENAME, ok("x", put("/books/b1/title", 7))),
-        (ToolCall("show_book", {"book_id": "b9"}), ok("a book that is not there")),
-    ],
-)
-async def test_what_breaks_a_rule_never_counts(
-    domain: Domain, model: Double, call: ToolCall, answer: dict[str, Any]
-) -> None:
-    with pytest.raises(Fault, match="invalid_reply"):
-        await answered(domain, model, call, answer)
-    assert len(model.requests) == 2
-
-
 async def test_code_writes_the_observation_where_the_tool_has_a_rule(domain: Domain, model: Double) -> None:
-    call = ToolCall("show_book", {"book_id": "b1"})
-    transition = await answered(domain, model, call, ok("the model's own words"))
+    there, missing = (ToolCall("show_book", {"book_id": book}) for book in ("b1", "b9"))
+    transition = await answered(domain, model, there, ok("the model's own words"))
     assert json.loads(transition.observation) == domain.base.get("books", "b1")
-    refused = await answered(domain, model, ToolCall("show_book", {"book_id": "b9"}), failed("none", "not_found"))
+    refused = await answered(domain, model, missing, failed("none", "not_found"))
     assert (refused.observation, refused.error_code) == ("Error: none", "not_found")
+    with pytest.raises(Fault, match="invalid_reply"):
+        await answered(domain, model, missing, ok("a book that is not there"))
 
 
 async def test_a_revealed_row_is_there_from_then_on(domain: Domain, model: Double) -> None:
     context = context_of(domain)
-    row = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
-    simulator = begun(domain, model.say(ok("Bo", reveals=(row,)), ok("Bo")), context)
+    simulator = begun(domain, model.say(ok("Bo", reveals=(MEMBER,)), ok("Bo")), context)
     call = ToolCall("find_member", {"member_id": "m9"})
     first = await simulator.call(call, context)
-    assert (first.reveals, first.ops) == ((row,), ())
+    assert (first.reveals, first.ops) == ((MEMBER,), ())
     context = after(context, first, call)
     await simulator.call(call, context)
     seen = [blocks(messages[1])[0].value for messages in model.asked]
     assert seen[0] == {"tables": {"members": {}}, "missing": ["/members/m9"]}
-    assert seen[1] == {"tables": {"members": {"m9": row["value"]}}, "missing": []}
+    assert seen[1] == {"tables": {"members": {"m9": MEMBER["value"]}}, "missing": []}
 
 
 async def test_only_a_terminal_tool_that_succeeds_ends_the_episode(domain: Domain, model: Double) -> None:

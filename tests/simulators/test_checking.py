@@ -15,10 +15,7 @@ from simia_gym.simulators.checking import DEFAULT_LIMITS, CheckedAnswer, Rejecte
 from simia_gym.state import identical
 from simia_gym.state.schema import StateSchema, read_state_schema
 
-from .desk import failed, ok, put
-
-TITLE = put("/books/b1/title", "Lake")
-MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
+from .desk import LAKE, MEMBER, failed, ok, put
 
 
 def checked(domain: Domain, tool: str, data: dict[str, Any], **given: Any) -> CheckedAnswer:
@@ -35,12 +32,12 @@ def violations(domain: Domain, tool: str, data: dict[str, Any], **given: Any) ->
 @pytest.mark.parametrize(
     ("tool", "data", "words"),
     [
-        ("rename", failed("Error: no", "not_allowed", TITLE), "an error changes nothing"),
+        ("rename", failed("Error: no", "not_allowed", LAKE), "an error changes nothing"),
         ("rename", {**failed(), "reveals": [MEMBER]}, "reveals must be empty"),
-        ("get_book", ok("x", TITLE), "get_book is 'read'"),
-        ("think", ok("x", TITLE), "think is 'none'"),
+        ("get_book", ok("x", LAKE), "get_book is 'read'"),
+        ("think", ok("x", LAKE), "think is 'none'"),
         ("get_book", ok("x", put("/books/b1/title", "Sea")), "get_book is 'read'"),
-        ("poke", ok("x", TITLE), "outside what poke may write (nothing)"),
+        ("poke", ok("x", LAKE), "outside what poke may write (nothing)"),
         ("rename", ok("x", put("/books/b1/copies", 3)), "outside what rename may write (books/*/title)"),
         ("rename", ok("x", put("/books/b1", {"id": "b1"})), "outside what rename may write"),
         ("rename", ok("x", {"op": "remove", "path": "/books/b1"}), "outside what rename may write"),
@@ -57,7 +54,7 @@ def violations(domain: Domain, tool: str, data: dict[str, Any], **given: Any) ->
         ("rename", ok("x", put("/books/b1/title", "Hill", "test")), "test failed"),
         ("rename", ok("x", put("/books/b1/title", "x" * (DEFAULT_LIMITS.value + 1))), "bytes; "),
         ("rename", ok("x", put("/books/" + "b" * 2000 + "/title", "x")), "characters; 1000 are the most"),
-        ("rename", ok("x", *[TITLE] * (DEFAULT_LIMITS.operations + 1)), "operations"),
+        ("rename", ok("x", *[LAKE] * (DEFAULT_LIMITS.operations + 1)), "operations"),
         ("wipe", ok("x", put("/_clock/now/day", 9)), "private"),
         ("wipe", ok("x", put("/_clock/now/day", 3, "test")), "private"),
         ("wipe", ok("x", put("/_user/me", {}, "add")), "private"),
@@ -174,7 +171,7 @@ def test_errors_begin_as_errors_do(domain: Domain) -> None:
 
 def test_what_was_wrong_before_is_not_the_models_doing(domain: Domain) -> None:
     crooked = domain.base.apply([put("/books/b1/available", 9)])
-    assert checked(domain, "rename", ok("x", TITLE), state=crooked).state.at("/books/b1/title") == "Lake"
+    assert checked(domain, "rename", ok("x", LAKE), state=crooked).state.at("/books/b1/title") == "Lake"
     assert "shelf" in violations(domain, "lend", ok("x", put("/books/b1/available", 8)), state=crooked)[0]
 
 
@@ -189,7 +186,7 @@ def tripping(folder: Path, title: str) -> StateSchema:
 
 def test_a_check_that_trips_over_the_answer_rejects_it(tmp_path: Path, domain: Domain) -> None:
     schema = tripping(tmp_path, "Lake")
-    assert "KeyError" in violations(domain, "rename", ok("x", TITLE), schema=schema)[0]
+    assert "KeyError" in violations(domain, "rename", ok("x", LAKE), schema=schema)[0]
     other = put("/books/b1/title", "Moor")
     assert checked(domain, "rename", ok("x", other), schema=schema).ops == (other,)
 

@@ -17,10 +17,8 @@ from simia_gym.simulators.hybrid import HybridSimulator, choose_routes
 from simia_gym.simulators.pins import MemoryPins
 from simia_gym.types import ToolCall
 
-from .desk import Double, after, context_of, failed, ok, put, write_domain
+from .desk import GET, LAKE, RENAME, Double, after, context_of, failed, ok, put, write_domain
 
-GET = ToolCall("get_book", {"book_id": "b1"})
-RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
 POKE = ToolCall("poke", {})
 
 
@@ -49,7 +47,7 @@ def test_a_route_that_cannot_be_is_named(coded: Domain, routes: dict[str, str], 
 
 
 async def test_every_call_says_where_it_went(coded: Domain, model: Double) -> None:
-    model.say(ok("poked"), ok("bad", put("/books/b1/copies", 1)), ok("renamed", put("/books/b1/title", "Lake")))
+    model.say(ok("poked"), ok("bad", put("/books/b1/copies", 1)), ok("renamed", LAKE))
     side = CheckedSimulator(coded, model, pins=MemoryPins())
     simulator = HybridSimulator(coded, side, {"rename": "llm"})
     context = context_of(coded, group="g")
@@ -79,7 +77,7 @@ async def test_a_world_refuses_and_routes_by_the_state(tmp_path: Path) -> None:
     code = (folder / "world.py").read_text()
     head = "from simia_gym.domain.world import error_transition\n"
     (folder / "world.py").write_text(head + code + deciding)
-    domain, model = load_domain(folder), Double(ok("renamed", put("/books/b1/title", "Lake")))
+    domain, model = load_domain(folder), Double(ok("renamed", LAKE))
     context = context_of(domain)
 
     def simulator(routes: dict[str, str]) -> HybridSimulator:

@@ -28,11 +28,8 @@ from simia_gym.simulators.pins import MemoryPins, PinStore, SqlitePins
 from simia_gym.state import State
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
-from .desk import Double, after, context_of, failed, ok, put
+from .desk import GET, LAKE, RENAME, Double, after, context_of, failed, ok, put
 
-GET = ToolCall("get_book", {"book_id": "b1"})
-RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
-LAKE = put("/books/b1/title", "Lake")
 LEND = ToolCall("lend", {"book_id": "b1", "member_id": "m1"})
 LOAN = put("/loans/l2", {"id": "l2", "book_id": "b1", "member": "m1"}, "add")
 

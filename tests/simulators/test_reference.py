@@ -15,11 +15,9 @@ from simia_gym.simulators.hybrid import HybridSimulator
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.types import ToolCall, Transition
 
-from .desk import Double, after, blocks, context_of, kinds, said
+from .desk import GET, RENAME, Double, after, blocks, context_of, kinds, said
 
-GET = ToolCall("get_book", {"book_id": "b1"})
 OTHER = ToolCall("get_book", {"book_id": "b2"})
-RENAME = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
 
 
 def begun(domain: Domain, model: Any, context: StepContext, **options: Any) -> ReferenceSimulator:

@@ -21,9 +21,8 @@ from simia_gym.simulators.replay import read_episodes
 from ..domains.shell import Says
 from ..proof.stage import take
 from ..rollout.conftest import Roll
-from .desk import Double, ok, put, tool_call, write_domain
+from .desk import LAKE, MEMBER, Double, ok, put, tool_call, write_domain
 
-MEMBER = put("/members/m9", {"id": "m9", "name": "Bo"}, "add")
 ACTIONS = (
     tool_call("find_member", member_id="m9"),
     tool_call("rename", book_id="b1", title="Lake"),
@@ -37,7 +36,7 @@ def recorded(folder: Path, tmp_path: Path) -> Path:
     """A record of an episode that a model simulated."""
     double = Double(
         ok("Bo", reveals=(MEMBER,)),
-        ok("renamed", put("/books/b1/title", "Lake")),
+        ok("renamed", LAKE),
         ok("closed", put("/desk/main/closed", True)),
     )
     config = EnvConfig(CUSTOM, domain=str(folder), simulator="llm", model="m")
