@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from typing import Any
 
+import httpx2
 import pytest
 from aiohttp import web
 
@@ -19,6 +20,7 @@ from simia_gym.llm.types import Usage
 
 from ..model_server import Answer, Asked, ModelServer
 from .server import FORM, SECRET, drips, error, model, raw, request, resets, says, waits
+from .test_sdk import Transport, plain
 
 
 async def test_a_question_and_its_answer(server: ModelServer) -> None:
@@ -86,11 +88,18 @@ async def test_questions_that_differ_are_sent_as_they_are(server: ModelServer) -
         (says(None, None), "bad_reply", 3),
     ],
 )
-async def test_failures_become_faults(server: ModelServer, answer: Answer, kind: str, requests: int) -> None:
+@pytest.mark.parametrize("through", ["address", "client", "transport"])
+async def test_failures_become_faults(
+    server: ModelServer, answer: Answer, kind: str, requests: int, through: str
+) -> None:
+    """The same at an address, through a client object of the SDK, and through one with a transport of its own."""
     server.answers = [answer]
-    counted = Accounts()
-    with pytest.raises(Fault) as caught:
-        await model(server, retries=2, timeout=0.4 if kind == "timeout" else 10.0, accounts=counted).complete(request())
+    counted, settings = Accounts(), {"retries": 2, "timeout": 0.4 if kind == "timeout" else 10.0}
+    async with httpx2.AsyncClient(transport=Transport()) as own:
+        client = plain(server, http_client=own if through == "transport" else None)
+        place = server if through == "address" else Endpoint(client=client)
+        with pytest.raises(Fault) as caught:
+            await model(place, accounts=counted, **settings).complete(request())
     fault = caught.value
     assert (fault.kind, fault.role) == (kind, "simulator")
     assert len(server.bodies) == requests

@@ -13,7 +13,7 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.llm.settings import Endpoint, resolve_endpoint
 
 from ..model_server import ModelServer
-from .server import FORM, SECRET, drips, error, model, raw, request, resets, says
+from .server import FORM, SECRET, error, model, request, says
 
 
 def plain(server: ModelServer, **changes: Any) -> openai.AsyncOpenAI:
@@ -132,34 +132,6 @@ async def test_a_class_of_its_own_is_used(server: ModelServer) -> None:
     async with Mine(base_url=server.url, api_key=SECRET) as client:
         await model(Endpoint(client=client)).complete(request())
     assert server.asked[0].request.headers["X-Mine"] == "computed"
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "tries"),
-    [
-        (error(401), "auth", 1),
-        (error(429), "rate_limit", 3),
-        (error(400, "x", "context_length_exceeded"), "context_length", 1),
-        (resets, "connection", 3),
-        (drips, "timeout", 3),
-        (raw(b"{broken"), "bad_reply", 3),
-        (raw(b"[" * 9000 + b"]" * 9000), "bad_reply", 3),
-    ],
-)
-@pytest.mark.parametrize("own", [False, True])
-async def test_failures_are_the_same_through_the_sdk(
-    server: ModelServer, answer: Any, kind: str, tries: int, own: bool
-) -> None:
-    server.answers = [answer]
-    async with httpx2.AsyncClient(transport=Transport()) as other:
-        client = plain(server, http_client=other) if own else plain(server)
-        with pytest.raises(Fault) as caught:
-            await model(Endpoint(client=client), timeout=0.4 if kind == "timeout" else 10.0, retries=2).complete(
-                request()
-            )
-    assert caught.value.kind == kind
-    assert len(server.bodies) == tries
-    assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("make", [lambda: openai.OpenAI(api_key="x"), lambda: "client", object])

@@ -9,7 +9,7 @@ import pytest
 from simia_gym.errors import InputError
 from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_endpoint, resolve_model
 
-KEY = "sk-very-secret-1234567890"
+from .server import SECRET as KEY
 
 
 def test_only_what_differs_is_written() -> None:

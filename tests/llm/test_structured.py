@@ -13,13 +13,9 @@ from simia_gym.errors import Fault
 from simia_gym.llm.structured import find_json, fits_strict, read_reply
 from simia_gym.llm.transport.failures import Failure
 
+from ..actions import JSON
 from .server import FORM
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
 OBJECTS = st.dictionaries(st.text(), JSON, max_size=4)
 
 

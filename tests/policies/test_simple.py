@@ -14,7 +14,7 @@ from simia_gym.errors import ActionError, InputError
 from simia_gym.policies import Policy, PolicyStart, RandomPolicy, load_policy
 from simia_gym.types import Calls, JsonObject, Message, Say
 
-WEBSHOP = "simia_gym.envs.webshop.grammar:WebshopGrammar"
+from ..actions import WEBSHOP
 
 TOOL: JsonObject = {
     "type": "function",
