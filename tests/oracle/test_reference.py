@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-import pytest
 
 from simia_gym.domain.domain import Domain
 from simia_gym.oracle import OracleOptions, OracleServer
@@ -30,30 +27,12 @@ def test_a_terminal_tool_is_done(oracle: OracleServer) -> None:
     assert ask(oracle, [*opening(domain, domain.generator("test", 123)), human(call)]).reply["done"] is True
 
 
-@pytest.mark.parametrize(
-    ("task", "words"),
-    [
-        ({"id": "nothing"}, "no task"),
-        ({"id": "retail-test-001", "digest": "0" * 16}, "content"),
-        (1, "names no task"),
-    ],
-)
-def test_another_task_is_refused(oracle: OracleServer, task: Any, words: str) -> None:
-    call = data("call", {"name": "list_all_product_types", "arguments": {}})
-    got = ask(oracle, [system(about(retail()), data("task", task)), human(call)])
-    assert got.status == 400
-    assert words in got.json["error"]["message"]
-
-
 def test_histories_that_part_ways_do_not_mix(oracle: OracleServer) -> None:
     domain = retail()
     task = domain.tasks["train"][0]
-    order, row = next(
-        (key, row) for key, row in domain.prepare(task).initial.rows("orders") if row["status"] == "pending"
-    )
-    cancel = data(
-        "call", {"name": "cancel_pending_order", "arguments": {"order_id": order, "reason": "no longer needed"}}
-    )
+    rows = domain.prepare(task).initial.rows("orders")
+    order, row = next((key, row) for key, row in rows if row["status"] == "pending")
+    cancel = data("call", {"name": "cancel_pending_order", "arguments": {"order_id": order, "reason": REASON}})
     look = data("call", {"name": "get_order_details", "arguments": {"order_id": order}})
     begun = opening(domain, task)
     changed = ask(oracle, [*begun, human(cancel), model("{}"), human(look)]).reply

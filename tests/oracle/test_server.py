@@ -16,7 +16,7 @@ from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.oracle.answering import Oracle
 
 from ..work import calls_in
-from .asking import ask, data, fetch, human, ledger_prompt, retail, system
+from .asking import about, about_task, ask, data, fetch, human, ledger_prompt, retail, system
 
 PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
 FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
@@ -166,6 +166,42 @@ def test_without_aiohttp_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(InputError, match="pip install aiohttp"):
         OracleServer(OracleOptions(data_free=True))
+
+
+WORLD, TASK, CALL = about(retail()), about_task(retail(), retail().tasks["train"][0]), data("call", {"name": "x"})
+HINT = {"id": "x", "kind": "goal", "question": "?", "facts": {"program": "guess"}}
+
+
+@pytest.mark.parametrize(
+    ("known", "parts", "last", "words"),
+    [
+        ("blind", [data("domain", {"name": "nowhere"})], [data("state", {}), data("call", {})], "nowhere"),
+        ("blind", [data("domain", 3)], [data("state", {}), data("call", {})], "names no domain"),
+        ("blind", [WORLD], [data("state", {}), data("call", [])], "no call"),
+        ("blind", [WORLD], [data("state", {"tables": {"a": 1}}), CALL], "tables"),
+        ("blind", [WORLD], [CALL], "address none"),
+        ("blind", [], [data("state", {}), CALL], "'domain'"),
+        ("blind", [WORLD, TASK], [CALL], "without data"),
+        ("blind", [WORLD, TASK], [data("record", []), data("criterion", HINT)], "without data"),
+        ("blind", [WORLD, TASK, data("customer", {"mood": "good"})], [data("begin", {})], "cannot be played"),
+        (
+            "blind",
+            [WORLD, TASK, data("customer", {"type": "scripted", "requests": []})],
+            [data("begin", {})],
+            "cannot be played",
+        ),
+        ("oracle", [WORLD, data("task", {"id": "nothing"})], [CALL], "no task"),
+        ("oracle", [WORLD, data("task", {"id": "retail-test-001", "digest": "0" * 16})], [CALL], "content"),
+        ("oracle", [WORLD, data("task", 1)], [CALL], "names no task"),
+        ("oracle", [WORLD, TASK], [data("record", []), data("criterion", HINT)], "guess"),
+    ],
+)
+def test_a_prompt_that_makes_no_sense_is_refused_with_the_reason(
+    known: str, parts: list[str], last: list[str], words: str, request: pytest.FixtureRequest
+) -> None:
+    got = ask(request.getfixturevalue(known), [system(*parts), human(*last)])
+    assert got.status == 400
+    assert words in got.json["error"]["message"]
 
 
 def test_a_bug_in_a_world_is_no_server_error(tmp_path: Path) -> None:

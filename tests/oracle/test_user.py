@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from simia_gym.oracle import OracleServer
 from simia_gym.types import Task
 
@@ -46,10 +44,3 @@ def test_a_customer_without_a_script_is_played_from_its_brief(blind: OracleServe
     task = retail().tasks["train"][0]
     reply = ask(blind, opening(task, {"reason": "You want to return your lamp.", "known": "You are Ada."})).reply
     assert reply["message"] == "Hi. I want to return my lamp. I am Ada."
-
-
-@pytest.mark.parametrize("customer", [{"type": "scripted", "requests": []}, {"mood": "good"}])
-def test_a_customer_that_nobody_can_play_is_refused(blind: OracleServer, customer: Any) -> None:
-    got = ask(blind, opening(retail().tasks["train"][0], customer))
-    assert got.status == 400
-    assert "cannot be played" in got.json["error"]["message"]
