@@ -19,10 +19,12 @@ from simia_gym.contracts import StepContext
 from simia_gym.errors import InputError
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
-from simia_gym.users.cues import Heard, load_cues
+from simia_gym.users.cues import load_cues
 from simia_gym.users.scripted import TABLE
 
 KEY = "brief"
+_UNSPOKEN: JsonObject = {"asked": 0, "stuck": 0, "refused": 0}
+"""The memory before the agent's first message."""
 _YES = ("Yes, please go ahead.", "Yes, I confirm. Please proceed.", "Yes, that's right, go ahead.")
 _THANKS = ("Thank you, that is all. Goodbye.", "Great, thanks. That was everything.", "Perfect, thank you. Bye.")
 _FORGOT = ("I don't remember anything beyond that.", "More than that I don't remember.", "That is all I know.")
@@ -41,11 +43,7 @@ _PERSONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\byourself\b", "myself"),
         (r"\byours\b", "mine"),
         (r"\byour\b", "my"),
-        (
-            r"(?<=\bto )you\b|(?<=\bfor )you\b|(?<=\bwith )you\b|(?<=\bgive )you\b|(?<=\btell )you\b|(?<=\bhelp )you\b",
-            "me",
-        ),
-        (r"(?<=\bof )you\b|(?<=\bfrom )you\b|(?<=\bby )you\b|(?<=\bat )you\b|(?<=\blet )you\b", "me"),
+        (r"\b(to|for|with|give|tell|help|of|from|by|at|let) you\b", r"\1 me"),
         (r"\byou\b", "I"),
     )
 )
@@ -67,17 +65,13 @@ class BriefUser:
         """Say the first message: the reason for the contact and the known facts."""
         reason, known = context.prepared.once("brief", _brief)
         text = " ".join(part for part in (reason, known) if part)
-        return _transition(f"Hi. {text}", ["open"], {"asked": 0, "stuck": 0, "refused": 0})
+        return _transition(f"Hi. {text}", ["open"], _UNSPOKEN)
 
     async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer a message of the agent."""
-        row = context.state.get(TABLE, KEY)
-        memory = {"asked": 0, "stuck": 0, "refused": 0} if row is None else dict(row)
-        heard = self.cues.hear(text)
+        memory = dict(context.state.get(TABLE, KEY) or _UNSPOKEN)
+        heard, seed = self.cues.hear(text), context.seed
         reason, known = context.prepared.once("brief", _brief)
-        return self._answer(heard, memory, reason, known, context.seed)
-
-    def _answer(self, heard: Heard, memory: JsonObject, reason: str, known: str, seed: int) -> Transition:
         acts = heard.acts
         if "confirm" in acts:
             parts, said = [_pick(_YES, seed, "yes")], ["confirm"]
