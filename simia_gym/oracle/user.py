@@ -22,8 +22,8 @@ from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
 from simia_gym.users.cues import Cues, load_cues
-from simia_gym.users.scripted import KEY, TABLE, Memory
-from simia_gym.users.scripted_script import Done, Request, Script, script_from_json
+from simia_gym.users.scripted import Memory, present_request
+from simia_gym.users.scripted_script import Done, Script, script_from_json
 
 _NOT_DONE = frozenset({"confirm", "refuse", "wait"})
 
@@ -59,8 +59,8 @@ class Person:
         """The state after the customer's reply to a message of the agent."""
         ledger = Ledger()
         settled = self._settled(moment, text)
-        row = moment.state.get(TABLE, KEY)
-        for _ in range(0 if row is None else Memory.from_row(row).seen):
+        before = Memory.of(moment.state)
+        for _ in range(before.seen):
             ledger.append("heard")
         for call in settled:
             done = {"name": call.tool, "arguments": dict(call.arguments)}
@@ -68,25 +68,15 @@ class Person:
         said = run_sync(self._user.reply(text, self._context(moment, ledger)), inline=True)
         acts = said.meta.get("acts", ())
         state = moment.state.apply(said.ops or ())
-        agreed = "confirm" in acts or (moment.agreed and not settled and self._at(state) == self._at(moment.state))
+        agreed = "confirm" in acts or (moment.agreed and not settled and Memory.of(state).at == before.at)
         return Moment(state, said, agreed, moment.turn + 1)
 
     def _settled(self, moment: Moment, text: str) -> tuple[Done, ...]:
         """The tool calls that a message implies; see the module's docstring."""
         if self._script is None or not moment.agreed or self._cues.hear(text).acts & _NOT_DONE:
             return ()
-        at = self._at(moment.state)
-        if at >= len(self._script.requests):
-            return ()
-        request: Request = self._script.requests[at]
-        row: Mapping[str, Any] = moment.state.get(TABLE, KEY) or {}
-        if request.change is not None and row.get("changed") and request.change.done is not None:
-            return request.change.done
-        return request.done
-
-    def _at(self, state: State) -> int:
-        row = state.get(TABLE, KEY)
-        return 0 if row is None else int(row.get("at", 0))
+        memory = Memory.of(moment.state)
+        return present_request(self._script, memory).done if memory.at < len(self._script.requests) else ()
 
     def _context(self, moment: Moment, ledger: Ledger) -> StepContext:
         return StepContext(self._task, moment.state, ledger, self._seed, moment.turn)

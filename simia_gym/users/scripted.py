@@ -30,7 +30,7 @@ from typing import Any
 
 from simia_gym.contracts import StepContext
 from simia_gym.language import Asserted, Reading, wanted
-from simia_gym.state import freeze
+from simia_gym.state import State, freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
 from simia_gym.users.scripted_script import Answer, Expect, Request, Script, script_from_json
@@ -105,8 +105,9 @@ class Memory:
         return {name: value for name, value in vars(self).items() if value}
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Memory:
-        """Read the memory from a row of the state."""
+    def of(cls, state: State) -> Memory:
+        """Read the memory from the state; it is that of the start if the state has none."""
+        row: Mapping[str, Any] = state.get(TABLE, KEY) or {}
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
         return cls(**values)
 
@@ -138,8 +139,7 @@ class ScriptedUser:
     async def reply(self, text: str, context: StepContext) -> Transition:
         """Answer a message of the agent."""
         script = context.prepared.once("script", _script_of)
-        row = context.state.get(TABLE, KEY)
-        memory = Memory() if row is None else Memory.from_row(row)
+        memory = Memory.of(context.state)
         calls = _calls(context.ledger.events[memory.seen :])
         memory.seen = len(context.ledger.events)
         turn = _Turn(self.cues, script, memory, self.cues.hear(text), context.seed)
@@ -152,7 +152,7 @@ class _Turn:
 
     def __init__(self, cues: Cues, script: Script, memory: Memory, heard: Heard, seed: int) -> None:
         self.cues, self.script, self.memory, self.heard, self.seed = cues, script, memory, heard, seed
-        self.request = _present(script, memory)
+        self.request = present_request(script, memory)
         self.parts: list[str] = []
         self.acts: list[str] = []
         self.slots: list[str] = []
@@ -530,7 +530,7 @@ def _outside(phrases: Iterable[str], others: Sequence[str]) -> bool:
     return any(not any(other.lower().endswith(f" {phrase.lower()}") for other in others) for phrase in phrases)
 
 
-def _present(script: Script, memory: Memory) -> Request:
+def present_request(script: Script, memory: Memory) -> Request:
     """The current request, after the user's change of mind if there was one."""
     request = script.requests[min(memory.at, len(script.requests) - 1)]
     change = request.change
