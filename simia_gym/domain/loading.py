@@ -94,7 +94,6 @@ class _Loader:
         slicers, renderers = self._compiled(specs)
         if world is not None:
             world.renderers.update(renderers)
-            world.limit(self.config.limits)
         opening = self.try_(lambda: self._function("opening"), None)
         info = self.try_(lambda: self._function("info"), None)
         history = self.try_(self._history, None)
@@ -266,7 +265,7 @@ class _Loader:
 
 
 def load_world(config: DomainConfig, folder: Path, options: Mapping[str, Any]) -> World:
-    """Make the world that ``domain.yaml`` names.
+    """Make the world that ``domain.yaml`` names, with the domain's limits.
 
     Raises:
         InputError: It is no world, or cannot be made with these options.
@@ -277,13 +276,15 @@ def load_world(config: DomainConfig, folder: Path, options: Mapping[str, Any]) -
         fix = "Let it inherit from simia_gym.domain.world.World."
         raise DomainError(f"world {config.world!r} is no World class", where=where, fix=fix)
     try:
-        return cls(options)
+        world = cls(options)
     except InputError:
         raise
     except Exception as error:
         place = where if options == config.options else "options"
         what = f"{config.world} cannot be made: {error}"
         raise InputError(what, where=place, fix="Change the option, or mend the class.") from error
+    world.limit(config.limits)
+    return world
 
 
 def _played_by_model(entry: Any) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from simia_gym.common.dotted_names import load_object
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.config import read_config, read_items
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.loading import load_domain
+from simia_gym.domain.loading import load_domain, load_world
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.world import World
 from simia_gym.errors import InputError
@@ -41,13 +40,11 @@ class KnownDomain:
         if self.config.world is None:
             raise Refused(f"domain {name!r} has no world; start the oracle with a folder that has one")
         try:
-            make = cast(type[World], load_object(self.config.world, folder=self._folder))
-            world = make({**self.config.options, **self._given})
-            world.limit(self.config.limits)
+            world = load_world(self.config, self._folder, {**self.config.options, **self._given})
             for tool, spec in world.tools.items():
                 world.renderers[tool] = compile_render(spec.render, f"tool {tool}", folder=self._folder)
             return world
-        except (InputError, ValueError) as error:
+        except InputError as error:
             raise Refused(f"the world of {name!r} cannot be created: {error}") from error
 
     @cached_property
