@@ -13,22 +13,22 @@ _SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
 _NAMED = ("properties", "$defs", "patternProperties", "definitions")
 
 
-def public_schema(node: Any, *, names: bool = False) -> Any:
-    """Copy a schema without its ``x-`` keywords; keys of ``properties`` and the like are names and stay."""
+def without_keywords(node: Any, prefix: str, *, names: bool = False) -> Any:
+    """Copy a schema without keywords that begin so; keys of ``properties`` and the like are names and stay."""
     if isinstance(node, Mapping):
         return {
-            key: public_schema(value, names=not names and key in _NAMED)
+            key: without_keywords(value, prefix, names=not names and key in _NAMED)
             for key, value in node.items()
-            if names or not str(key).startswith("x-")
+            if names or not str(key).startswith(prefix)
         }
     if isinstance(node, list | tuple):
-        return [public_schema(item) for item in node]
+        return [without_keywords(item, prefix) for item in node]
     return node
 
 
 def hermes_block(tools: Sequence[JsonObject]) -> str:
     """The ``<tools>`` block: one JSON object per line."""
-    lines = [json.dumps(public_schema(tool), ensure_ascii=False) for tool in tools]
+    lines = [json.dumps(without_keywords(tool, "x-"), ensure_ascii=False) for tool in tools]
     return "\n".join(["<tools>", *lines, "</tools>"])
 
 

@@ -22,6 +22,7 @@ from pydantic import ConfigDict, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
+from simia_gym.actions.signatures import without_keywords
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import dotted
 from simia_gym.common.schema_errors import json_schema_validator
@@ -291,7 +292,7 @@ def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: s
         what = f"the docstring describes {sorted(unknown)}, which are no parameters"
         raise InputError(what, where=where, fix=f"The parameters are: {', '.join(fields) or 'none'}.")
     model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
-    schema = _without_titles(model.model_json_schema())
+    schema = without_keywords(model.model_json_schema(), "title")
     return {
         "type": "object",
         "properties": schema.get("properties", {}),
@@ -299,19 +300,6 @@ def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: s
         "additionalProperties": False,
         **({"$defs": schema["$defs"]} if "$defs" in schema else {}),
     }
-
-
-def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """Drop pydantic's ``title`` keywords; under ``properties`` and ``$defs`` keys are names and stay."""
-    if isinstance(node, dict):
-        kept = {key: value for key, value in node.items() if names or key != "title"}
-        return {
-            key: _without_titles(value, names=not names and key in ("properties", "$defs"))
-            for key, value in kept.items()
-        }
-    if isinstance(node, list):
-        return [_without_titles(item) for item in node]
-    return node
 
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Note):\s*$")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from simia_gym.actions.signatures import public_schema
+from simia_gym.actions.signatures import without_keywords
 from simia_gym.errors import Fault
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
@@ -59,7 +59,7 @@ class LLMPolicy:
     def start(self, start: PolicyStart) -> None:
         """Begin an episode. Requests carry the tools only if observations have the role ``tool``."""
         native = self._native_tools and start.grammar.observation_role == "tool" and start.tools
-        self._body = {"tools": [public_schema(tool) for tool in start.tools]} if native else {}
+        self._body = {"tools": [without_keywords(tool, "x-") for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
         self._asked = 0
         self._scope = f"{start.env}:{start.seed}"
