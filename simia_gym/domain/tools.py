@@ -124,20 +124,16 @@ class ToolSpec:
     def entry(self) -> JsonObject:
         """The entry of ``tools.json``: the schema and the ``x-simia`` part."""
         marks: JsonObject = {"effect": self.effect, "reads": list(self.reads), "writes": list(self.writes)}
-        if self.terminal:
-            marks["terminal"] = True
-        if self.render is not None:
-            marks["render"] = self.render
-        if self.render_errors:
-            marks["render_errors"] = True
-        if self.route != "any":
-            marks["route"] = self.route
-        if self.errors:
-            marks["errors"] = [error.entry for error in self.errors]
-        if self.limits is not None:
-            marks["limits"] = self.limits.model_dump(exclude_unset=True)
-        if self.masks:
-            marks["masks"] = list(self.masks)
+        further: JsonObject = {
+            "terminal": self.terminal,
+            "render": self.render,
+            "render_errors": self.render_errors,
+            "route": self.route if self.route != "any" else None,
+            "errors": [error.entry for error in self.errors],
+            "limits": self.limits and self.limits.model_dump(exclude_unset=True),
+            "masks": list(self.masks),
+        }
+        marks |= {name: value for name, value in further.items() if value}
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
