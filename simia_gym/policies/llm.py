@@ -13,7 +13,6 @@ from functools import cached_property
 
 from simia_gym.actions.signatures import without_keywords
 from simia_gym.errors import Fault
-from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.budget import Budget
 from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
@@ -31,25 +30,14 @@ class LLMPolicy:
     Args:
         options: Settings; missing ones are read from environment variables.
         model: The model, if it is made already; `policy_model` makes one that many policies share.
-        accounts: Counts calls, tokens and cost; by default the accounts of the process.
-        budget: Limit on calls, tokens and cost; by default none.
-        cassette: Records or replays the model's replies.
 
     Raises:
         InputError: No model, or neither endpoint nor key, is given.
     """
 
-    def __init__(
-        self,
-        options: PolicyOptions | None = None,
-        *,
-        model: ChatModel | None = None,
-        accounts: Accounts | None = None,
-        budget: Budget | None = None,
-        cassette: Cassette | None = None,
-    ) -> None:
+    def __init__(self, options: PolicyOptions | None = None, *, model: ChatModel | None = None) -> None:
         given = options or PolicyOptions()
-        self._model = model or policy_model(given, accounts=accounts, budget=budget, cassette=cassette)
+        self._model = model or policy_model(given)
         self._native_tools = given.native_tools
         self._scope = ""
         self._transcript = EncodedTranscript()
@@ -97,7 +85,7 @@ class LLMPolicies:
 
     @cached_property
     def _model(self) -> ChatModel:
-        return policy_model(self._options, budget=self._budget, cassette=self._cassette)
+        return policy_model(self._options, self._budget, self._cassette)
 
     def __call__(self) -> LLMPolicy:
         """Make a policy; errors as for `LLMPolicy`."""
@@ -108,18 +96,12 @@ class LLMPolicies:
         return type(self), (self._options, self._budget, self._cassette)
 
 
-def policy_model(
-    options: PolicyOptions,
-    *,
-    accounts: Accounts | None = None,
-    budget: Budget | None = None,
-    cassette: Cassette | None = None,
-) -> ChatModel:
-    """The model of a policy's settings; arguments and errors as for `LLMPolicy`."""
+def policy_model(options: PolicyOptions, budget: Budget | None = None, cassette: Cassette | None = None) -> ChatModel:
+    """The model of a policy's settings; arguments as for `LLMPolicies`, errors as for `LLMPolicy`."""
     if cassette is not None and cassette.mode == "replay":  # sends no request, so it needs no endpoint
         return cassette.wrap(None, "policy", name=options.resolved(replaying=True).model)
     given = options.resolved()
-    model = EndpointModel("policy", given, given.endpoint(), accounts=accounts, budget=budget)
+    model = EndpointModel("policy", given, given.endpoint(), budget=budget)
     return model if cassette is None else cassette.wrap(model, "policy")
 
 
