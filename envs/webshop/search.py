@@ -13,12 +13,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from simia_gym.state import FrozenList, State
+from simia_gym.state.table import Table
 from simia_gym.types import JsonObject, ToolCall
 
 K1, B = 0.9, 0.4
@@ -68,6 +70,10 @@ class SearchIndex:
 
     Args:
         products: Id and normalised row of each product, in catalogue order.
+
+    Attributes:
+        results: Gives, for keywords, the ids of the best `TOP` products that contain one of the words, best first.
+            Equal searches give the same immutable object, which states share.
     """
 
     def __init__(self, products: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
@@ -77,21 +83,9 @@ class SearchIndex:
             self.ids.append(asin)
             counts.append(Counter(terms(document(product))))
         self._postings = _weigh(counts)
-        self._found: dict[str, FrozenList] = {}
+        self.results = lru_cache(_REMEMBERED)(self._search)
 
-    def results(self, keywords: str) -> FrozenList:
-        """The ids of the best `TOP` products that contain one of the words, best first.
-
-        Equal searches return the same immutable object, which states share.
-        """
-        found = self._found.get(keywords)
-        if found is None:
-            if len(self._found) >= _REMEMBERED:
-                self._found.clear()
-            found = self._found[keywords] = FrozenList(self._search(keywords))
-        return found
-
-    def _search(self, keywords: str) -> tuple[str, ...]:
+    def _search(self, keywords: str) -> FrozenList:
         scores: Ints = np.zeros(len(self.ids), dtype=np.int64)
         for term, times in Counter(terms(keywords)).items():
             posting = self._postings.get(term)
@@ -103,22 +97,17 @@ class SearchIndex:
             least = np.partition(scores[hits], len(hits) - TOP)[len(hits) - TOP]
             hits = hits[scores[hits] >= least]
         order = hits[np.argsort(-scores[hits], kind="stable")][:TOP]
-        return tuple(self.ids[place] for place in order)
-
-
-_indexes: list[tuple[object, SearchIndex]] = []
+        return FrozenList(self.ids[place] for place in order)
 
 
 def index_of(state: State) -> SearchIndex:
     """The index over a state's products, made once for all states that have the same ones."""
-    global _indexes
-    table = state.table("products")
-    for known, index in _indexes:
-        if known is table:
-            return index
-    index = SearchIndex(state.rows("products"))
-    _indexes = [(table, index), *_indexes[: _KEPT - 1]]
-    return index
+    return _index(state.table("products"))
+
+
+@lru_cache(_KEPT)
+def _index(products: Table | None) -> SearchIndex:
+    return SearchIndex(() if products is None else products.rows())
 
 
 def normalised(keywords: str) -> str:
