@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from simia_gym.state import Draft, State
+from simia_gym.state.table import Table
 from simia_gym.types import Row
 
 
@@ -59,15 +61,12 @@ def _variants(_: str, product: Row) -> Iterable[str]:
     return variants
 
 
-_listed: tuple[object, str] = (None, "{}")
-
-
 def list_products(state: State) -> str:
-    """Names and ids of all products as a JSON object, sorted by name; kept until the table changes."""
-    global _listed
-    table = state.table("products")
-    known, text = _listed
-    if table is not known:
-        text = json.dumps({row["name"]: row["product_id"] for _, row in state.rows("products")}, sort_keys=True)
-        _listed = (table, text)
-    return text
+    """Names and ids of all products as a JSON object, sorted by name."""
+    return _listed(state.table("products"))
+
+
+@lru_cache(maxsize=4)
+def _listed(products: Table | None) -> str:
+    rows = () if products is None else products.rows()
+    return json.dumps({row["name"]: row["product_id"] for _, row in rows}, sort_keys=True)
