@@ -35,7 +35,7 @@ def build() -> Tables:
     taken: set[str] = set()
     products: dict[str, dict[str, Any]] = {}
     for kind, n in zip(TYPES, _shares(rng), strict=True):
-        product = make_product(rng, kind.name, n, taken)
+        product = make_product(rng, kind.name, kind, n, taken)
         products[product["product_id"]] = product
     users: dict[str, dict[str, Any]] = {}
     names = list(zip(rng.sample(FIRST_NAMES, N_USERS), rng.sample(LAST_NAMES, N_USERS), strict=True))

@@ -77,25 +77,17 @@ LINES: tuple[str, ...] = (
 )  # fmt: skip
 """Product lines: put before a type they give products that the base catalogue does not have."""
 
-_BY_NAME = {kind.name: kind for kind in TYPES}
 
-
-def get_type(name: str) -> ProductType:
-    """The product type of a name with or without a line before it: ``Rain Jacket`` or ``Alder Rain Jacket``."""
-    line, _, rest = name.partition(" ")
-    return _BY_NAME[rest if line in LINES and rest in _BY_NAME else name]
-
-
-def fresh_name(rng: random.Random, taken_names: set[str]) -> str:
-    """A product name that is not in use yet, such as ``Larkspur Monitor Arm``; it is added to ``taken_names``."""
+def fresh_product(rng: random.Random, taken_names: set[str]) -> tuple[str, ProductType]:
+    """A product name that is not in use, such as ``Larkspur Monitor Arm``, and the type of the product."""
     while True:
-        name = f"{rng.choice(LINES)} {rng.choice(TYPES).name}"
+        line, kind = rng.choice(LINES), rng.choice(TYPES)
+        name = f"{line} {kind.name}"
         if name not in taken_names:
-            taken_names.add(name)
-            return name
+            return name, kind
 
 
-def make_product(rng: random.Random, name: str, n_variants: int, taken: set[str]) -> JsonObject:
+def make_product(rng: random.Random, name: str, kind: ProductType, n_variants: int, taken: set[str]) -> JsonObject:
     """Draw a row of ``products``.
 
     No two variants have the same options. About one in five is out of stock, at least one of four or more, and at
@@ -103,11 +95,11 @@ def make_product(rng: random.Random, name: str, n_variants: int, taken: set[str]
 
     Args:
         rng: Source of chance.
-        name: A type's name, with or without a line before it.
+        name: Its name.
+        kind: Its type.
         n_variants: How many variants; cut to the number of possible combinations.
         taken: Identifiers in use; the new ones are added.
     """
-    kind = get_type(name)
     axes = tuple(kind.axes)
     combinations = list(itertools.product(*kind.axes.values()))
     chosen = rng.sample(combinations, min(n_variants, len(combinations)))

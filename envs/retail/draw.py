@@ -11,7 +11,7 @@ from functools import cache, partial
 
 from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES, make_address, make_payment_method, make_user
 from simia_gym.envs.retail.build import load_tables
-from simia_gym.envs.retail.catalogue import fresh_name, make_product
+from simia_gym.envs.retail.catalogue import fresh_product, make_product
 from simia_gym.envs.retail.orders import (
     REASONS,
     Status,
@@ -51,7 +51,7 @@ def new_customer(cast: Cast) -> Member:
 
 def _product(cast: Cast, variants: int = 4) -> JsonObject:
     names = {row["name"] for row in cast.rows("products").values()}
-    row = make_product(cast.rng, fresh_name(cast.rng, names), variants, cast.taken)
+    row = make_product(cast.rng, *fresh_product(cast.rng, names), variants, cast.taken)
     return cast.add("products", row["product_id"], row)
 
 
