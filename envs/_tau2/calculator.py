@@ -21,13 +21,6 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-class TooLarge(OverflowError):
-    """A number would grow beyond what a float can hold; it is not computed."""
-
-    def __init__(self) -> None:
-        super().__init__("int too large to convert to float")
-
-
 def evaluate(expression: str) -> str:
     """Work out an expression of numbers, ``+ - * /``, parentheses and spaces.
 
@@ -78,7 +71,7 @@ def _value(node: ast.expr) -> Any:
 
 
 def _bound(op: ast.operator, left: Any, right: Any) -> None:
-    """Refuse whole numbers that could not become a float anyway, before they cost time."""
+    """Refuse whole numbers that could not become a float anyway, as Python does, before they cost time."""
     if not (isinstance(left, int) and isinstance(right, int)):
         return
     size = left.bit_length()
@@ -87,4 +80,4 @@ def _bound(op: ast.operator, left: Any, right: Any) -> None:
     elif isinstance(op, ast.Mult):
         size += right.bit_length()
     if size > MAX_BITS and (left, right) != (1, right):
-        raise TooLarge
+        raise OverflowError("int too large to convert to float")
