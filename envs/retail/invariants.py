@@ -9,19 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simia_gym.envs._tau2.invariants import Touched, touched_rows, unlisted
-from simia_gym.envs.retail.orders import is_gift_card, price_of, total
+from simia_gym.envs.retail.orders import OPTIONAL_FIELDS, is_gift_card, price_of, total
 from simia_gym.state import State
 
-_REQUESTS = {
-    "exchange requested": (
-        "exchange_items",
-        "exchange_new_items",
-        "exchange_payment_method_id",
-        "exchange_price_difference",
-    ),
-    "return requested": ("return_items", "return_payment_method_id"),
-    "cancelled": ("cancel_reason",),
-}
+_REQUESTS = {"exchange requested": "exchange_", "return requested": "return_", "cancelled": "cancel_"}
+"""Status to the prefix of the fields that are then filled."""
 
 
 def money_adds_up(state: State, touched: Touched) -> Iterator[str]:
@@ -72,8 +64,8 @@ def status_fits_fields(state: State, touched: Touched) -> Iterator[str]:
     Only the reason of a cancellation may be empty: orders from before the records began have none.
     """
     for key, order in touched_rows(state, touched, "orders"):
-        for status, fields in _REQUESTS.items():
-            for field in fields:
+        for status, prefix in _REQUESTS.items():
+            for field in (name for name in OPTIONAL_FIELDS if name.startswith(prefix)):
                 filled, wanted = order[field] is not None, order["status"] == status
                 if filled and not wanted:
                     yield f"order {key} is {order['status']!r}, but {field} is filled"
