@@ -12,7 +12,6 @@ do not enter into it.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator
 
 from simia_gym.common.files import read_json, read_jsonl, read_text
 from simia_gym.common.validation import validated
-from simia_gym.domain.data import DomainData
+from simia_gym.domain.data import DomainData, files_hash
 from simia_gym.domain.goal import goal_of
 from simia_gym.domain.world import World
 from simia_gym.envs._tau2.rows import Tables, fitted
@@ -111,6 +110,7 @@ def load(
     given = validated(dict[str, dict[str, JsonObject]], read_json(database, what="database"), where=f"{database}: ")
     state = State.from_tables(fitted(arranged(given, str(database)), schema, str(database)))
     policy, tools = path / "policy.md", path / "tools.json"
+    others = (path / name for name in (policy.name, "split_tasks.json", *_TASK_FILES))
     return DomainData(
         tables={name: dict(state.rows(name)) for name in state.tables},
         tasks=_read_tasks(path, domain, state, world(OPTIONS)),
@@ -119,18 +119,8 @@ def load(
         options=dict(OPTIONS),
         user="brief",
         reward=REWARD,
-        hash=_content_hash(path),
+        hash=files_hash([database, *filter(Path.is_file, others)]),
     )
-
-
-def _content_hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    for name in ("db.json", "policy.md", "split_tasks.json", *_TASK_FILES):
-        file = path / name
-        if file.is_file():
-            digest.update(f"{name}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
 
 
 def _read_tasks(path: Path, domain: str, state: State, world: World) -> dict[Split, tuple[Task, ...]]:
@@ -150,7 +140,8 @@ def _read_tasks(path: Path, domain: str, state: State, world: World) -> dict[Spl
             if unknown:
                 fix = "Name the data directory of this domain."
                 raise InputError(f"gold action {unknown[0]!r} is no tool of {domain}", where=where, fix=fix)
-            tasks[task.split].append(_with_goal(task, state, world))
+            goal = goal_of(state, world.replay(state, task.gold))  # skips calls that fail, as the benchmark does
+            tasks[task.split].append(dataclasses.replace(task, goal=goal))
     _check_fit([*tasks["train"], *tasks["test"]], state, world, path)
     return {split: tuple(items) for split, items in tasks.items()}
 
@@ -212,8 +203,3 @@ def _check_fit(tasks: Sequence[Task], state: State, world: World, path: Path) ->
 
 def _succeeds(action: Mapping[str, Any], state: State, world: World) -> bool:
     return world.call(state, ToolCall(action["name"], dict(action["arguments"]))).outcome == "ok"
-
-
-def _with_goal(task: Task, state: State, world: World) -> Task:
-    """Work out the goal: what the gold actions change; calls that fail are skipped, as in the benchmark."""
-    return dataclasses.replace(task, goal=goal_of(state, world.replay(state, task.gold)))

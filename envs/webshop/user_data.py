@@ -10,8 +10,6 @@ to a split by its product, and the order is that of the files.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import random
 from collections.abc import Iterator, Mapping
@@ -22,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from simia_gym.common.files import read_json
 from simia_gym.common.validation import validated
-from simia_gym.domain.data import DomainData
+from simia_gym.domain.data import DomainData, files_hash
 from simia_gym.envs.webshop.catalogue.catalogue import new_session
 from simia_gym.envs.webshop.catalogue.products import normalise
 from simia_gym.envs.webshop.goals import goal_for, make_task, price_words, sample_bound, split_of, usable_attributes
@@ -92,7 +90,7 @@ def load(path: Path) -> DomainData:
     return DomainData(
         tables={"products": rows, "session": {"main": new_session()}},
         tasks=tasks,
-        hash=_content_hash(file, synthetic, human),
+        hash=files_hash(each for each in (file, synthetic, human) if each is not None),
     )
 
 
@@ -214,12 +212,3 @@ def _task(row: JsonObject, number: int, kind: str, text: str, attributes: list[s
 
 def _rng(row: JsonObject, number: int) -> random.Random:
     return random.Random(f"goal {number} of {row['asin']}")
-
-
-def _content_hash(*files: Path | None) -> str:
-    """Names and contents of the files that were read."""
-    digest = hashlib.sha256()
-    for file in files:
-        if file is not None:
-            digest.update(json.dumps([file.name, hashlib.sha256(file.read_bytes()).hexdigest()]).encode())
-    return digest.hexdigest()[:16]

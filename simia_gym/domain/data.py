@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.types import JsonObject, Row, Split, Task
 
 
@@ -33,3 +35,8 @@ class DomainData:
     user: str | None = None
     reward: str | None = None
     hash: str = ""
+
+
+def files_hash(files: Iterable[Path]) -> str:
+    """A hash of the names and contents of files, 16 hex digits, for `DomainData.hash`."""
+    return hash_of(encode([[file.name, hash_of(file.read_bytes())] for file in files]))[:16]
