@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
 from random import Random
 from typing import Any, NamedTuple
 
+from simia_gym.actions.sampling import sample_value
 from simia_gym.common.json_encoding import encode
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.judge import JudgePart
@@ -156,21 +156,10 @@ def _plain_reply(request: ParsedRequest) -> str:
     form: Any = request.body.get("response_format")
     kind = form.get("type") if isinstance(form, dict) else None
     if kind == "json_schema":
-        return encode(_instance_of((form.get("json_schema") or {}).get("schema") or {})).decode()
+        schema = (form.get("json_schema") or {}).get("schema") or {}
+        return encode(sample_value(Random(0), schema, schema, ())).decode()
     if kind == "json_object":
         return '{"ok":true}'
     said = "\0".join(item.text for item in request.turns).encode()
     key = int.from_bytes(hashlib.sha256(said).digest()[:4]) % 0xFFFF
     return f"The oracle hears you ({key:04x}, seed {request.body.get('seed')})."
-
-
-def _instance_of(schema: Mapping[str, Any]) -> Any:
-    """A small value that is valid under a JSON Schema of the kind that this package's reply schemas are."""
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = kind[0]
-    if kind == "object":
-        return {name: _instance_of(schema["properties"][name]) for name in schema.get("required", ())}
-    return {"array": [], "string": "oo", "integer": 0, "number": 0, "boolean": False}.get(str(kind))
