@@ -6,7 +6,6 @@ from a model that describes the right change but writes a different one.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
@@ -48,18 +47,14 @@ def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) 
 
 def _alter_one(ops: list[Op], chance: Random) -> bool:
     """Replace one value in one operation by another value of the same type; return whether there was one."""
-    places = [(op, path, value) for op in ops if "value" in op for path, value in _leaves(op["value"])]
+    places = [(op, path, value) for op in ops if "value" in op for path, value in _leaves(op["value"], ("value",))]
     if not places:
         return False
-    op, path, value = places[chance.randrange(len(places))]
-    other = _other(value)
-    if not path:
-        op["value"] = other
-        return True
-    whole = op["value"] = copy.deepcopy(op["value"])
-    for part in path[:-1]:
-        whole = whole[part]
-    whole[path[-1]] = other
+    part: Any
+    part, path, value = places[chance.randrange(len(places))]
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = _other(value)
     return True
 
 
