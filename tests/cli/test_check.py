@@ -16,11 +16,8 @@ def edit(file: str, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new, 1))
 
 
-EASY = {"id": "train-easy", "split": "train", "kind": "x", "instruction": "?", "goal": [], "criteria": []}
-OTHER_SPLIT = json.dumps(EASY) + "\n"
 REWARD = "simia_gym.rewards.rubric:RubricReward"
 BORROWED = '"book_id": "B-02"}}]'
-FOREIGN = '"book_id": "B-05", "due"'
 OWN_DATA = "program: 'simia_gym.rewards.service:own_data', finds: get_member, owners: {loan_id: {table: lones}}"
 GONE = '{"op": "test", "path": "/lones/L-9", "value": null}'
 
@@ -32,26 +29,16 @@ def own(check: str) -> str:
 # The file, a text in it (`+`: the text is added at the end; `!`: the text replaces the file), the text instead.
 # Then the exit code, the place and a part of the problem.
 BROKEN: list[tuple[str, str, str, int, str, str]] = [
-    ("domain.yaml", "version: 1", "version: [1", 2, "domain.yaml:", "not valid YAML"),
-    ("domain.yaml", "max_turns", "max_turn", 2, "domain.yaml:", "max_turn"),
-    ("domain.yaml", "LibraryWorld", "Nothing", 2, "domain.yaml", "Nothing"),
     ("domain.yaml", "+", "doctor: world.py:needs\n", 1, "domain.yaml: doctor", "world.py has no 'needs'"),
     ("domain.yaml", "+", "history: pages\n", 2, ": history", "'pages'"),
-    ("world.py", "LOAN_DAYS = 21", "LOAN_DAYS = (", 2, "domain.yaml", "line"),
-    ("state.json", "}", "}}", 2, "state.json:", "not valid JSON"),
     ("rubric.yaml", "+", "- &a [*a]\n", 2, "rubric.yaml", "recursive"),
-    ("rubric.yaml", "goal_state", "goal_stat", 2, "rubric.yaml", "goal_stat"),
     ("tasks/train.jsonl", "+", "{oops\n", 2, "train.jsonl:5", "not valid JSON"),
-    ("tasks/test.jsonl", "+", OTHER_SPLIT, 2, "test.jsonl:3", "'train'"),
     ("tools.json", "Lend a copy", "Give a copy", 1, "tools.json", "/function/description"),
     ("tools.json", "!", "{}", 2, "tools.json", "list"),
     ("tools.json", "!", "[]", 1, "tools.json", "lend_book"),
-    ("state.json", '"copies": 2', '"copies": "two"', 1, "state.json", "/books/B-01/copies"),
-    ("state.json", FOREIGN, FOREIGN.replace("05", "99"), 1, "state.json", "B-99"),
     ("state.json", '"available": 1', '"available": 9', 1, "state.json", "invariant 'shelf'"),
     ("state.json", '{"member_id": "M-101"', '{"member_id": "M-100"', 1, "state.json", "row's key"),
     ("state.schema.json", '"<="', '"=<"', 1, "state.schema.json", "=<"),
-    ("state.schema.json", '"row": {', '"row": 7, "x": {', 1, "state.schema.json:7: tables.books.x", "no key 'x'"),
     ("selftests.jsonl", "B-02", "B-03", 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
     ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1: expect.content", "no key 'content'"),
     ("selftests.jsonl", '"name": "search', '"name": "seek', 1, "selftests.jsonl:1", "seek"),
@@ -70,14 +57,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("rubric.yaml", "+", own("program: unchanged, ignore: /lo*s1/x"), 1, "rubric.yaml:19", "'/lo*s1/x' names no table"),
     ("rubric.yaml", "+", own("program: state_is, path: /lones/1, value: 0"), 1, "rubric.yaml:19", "'/lones/1' names"),
     ("rubric.yaml", "+", own(OWN_DATA), 1, "rubric.yaml:19: criterion 'x'", "'lones' names no table"),
-    (
-        "tasks/train.jsonl",
-        '"goal": [',
-        f'"goal": [{GONE}, ',
-        1,
-        "task train-lend: goal operation",
-        "'/lones/L-9' names",
-    ),
+    ("tasks/train.jsonl", '"goal": [', f'"goal": [{GONE}, ', 1, "train-lend: goal operation", "'/lones/L-9' names"),
     ("rubric.yaml", "!", "- {id: c, kind: interaction, check: {program: no_writes}}\n", 1, "", "null succeeds"),
     ("policy.md", "!", "\n", 1, "policy.md", "is empty"),
     ("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9", 1, "test-full", "expert does not succeed"),

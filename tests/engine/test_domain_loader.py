@@ -17,7 +17,7 @@ from simia_gym.assembly.suite import load_suite
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import DomainError, InputError
 
-from .conftest import Edit, edit
+from .conftest import TASK, Edit, edit
 
 
 def write(name: str, text: str) -> Edit:
@@ -35,11 +35,8 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
     "no domain.yaml": (drop("domain.yaml"), "counter", "new-domain"),
     "yaml syntax": (write("domain.yaml", "name: [unclosed\n"), "domain.yaml:", "YAML"),
     "missing key": (edit("domain.yaml", "max_turns: 6\n", ""), "domain.yaml:1", "'max_turns' is missing"),
-    "unknown key": (edit("domain.yaml", "max_calls", "max_cals"), "domain.yaml:4", "no key 'max_cals'"),
     "bad nested value": (edit("domain.yaml", "path: /counters", "path: counters"), "domain.yaml:11", "ends[0].path"),
     "unknown grammar": (edit("domain.yaml", "grammar: tools", "grammar: morse"), "domain.yaml", "'morse'"),
-    "unknown user": (edit("domain.yaml", "max_calls: 3", "user: bob"), "domain.yaml:4", "'bob'"),
-    "a key twice": (edit("domain.yaml", "max_calls: 3", "max_turns: 3"), "domain.yaml:4", "'max_turns' occurs twice"),
     "world that cannot be made": (
         edit("world.py", "class Counter(World):", "class Counter(World):\n    def __init__(self, o): o.x\n"),
         "domain.yaml:5",
@@ -55,18 +52,16 @@ MISTAKES: dict[str, tuple[Edit, str, str]] = {
     "deep YAML": (write("rubric.yaml", "[" * 1_500), "rubric.yaml", "nest"),
     "no policy": (drop("policy.md"), "policy.md", "no such policy text"),
     "policy is a folder": (edit("domain.yaml", "name:", "policy: .\nname:"), "", "is a folder, not a policy text"),
-    "no world file": (edit("domain.yaml", "world.py:Counter", "earth.py:Counter"), "domain.yaml", "earth.py"),
     "world is no World": (edit("domain.yaml", "world.py:Counter", "world.py:Draft"), "domain.yaml", "World"),
     "broken world": (edit("world.py", "class Counter", "clas Counter"), "domain.yaml", "world.py"),
     "tool without docstring": (edit("world.py", '"""Stop."""', "pass"), "stop", "docstring"),
-    "tool without annotation": (edit("world.py", "name: str, amount", "name, amount"), "add", "annotation"),
     "state not JSON": (write("state.json", '{"counters": {"a": }'), "state.json:1:", "not valid JSON"),
     "state not tables": (write("state.json", '{"counters": [1]}'), "state.json", "{table: {key: row}}"),
-    "state key twice": (write("state.json", '{"t": {"a": {}, "a": {}}}'), "state.json", "'a' occurs twice"),
     "task without kind": (write("train.jsonl", '{"id": "x", "split": "train"}'), "train.jsonl:1", "'kind'"),
-    "task field": (edit("train.jsonl", '"kind"', '"colour": 1, "kind"'), "train.jsonl:1", "'colour'"),
     "task type": (edit("train.jsonl", '"count"', "7"), "train.jsonl:1", "kind: "),
     "task split": (edit("train.jsonl", '"train"', '"test"'), "train.jsonl:1", "split 'test'"),
+    "task id twice": (write("train.jsonl", f"{json.dumps(TASK)}\n" * 2), ":2: task id 'to-three'", "on line 1 too"),
+    "no such history": (edit("domain.yaml", "max_calls: 3", "history: world.py:none"), "domain.yaml:4", "history"),
     "rubric not a list": (write("rubric.yaml", "id: x\n"), "rubric.yaml", "list"),
 }
 
@@ -93,13 +88,6 @@ def test_all_mistakes_are_kept(folder: Path) -> None:
     assert len(places) >= 4
     assert any("policy.md" in place for place in places)
     assert any("state.json" in place for place in places)
-
-
-def test_two_tasks_with_one_id(folder: Path) -> None:
-    path = folder / "train.jsonl"
-    path.write_text(path.read_text() * 2)
-    with pytest.raises(DomainError, match=r"train.jsonl:2: task id 'to-three' occurs on line 1 too"):
-        load_domain(folder)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from simia_gym.actions import get_grammar
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
 from simia_gym.policies import PolicyOptions
@@ -114,6 +113,3 @@ def test_the_info_has_the_prompt_beside_the_new_messages(folder: Path) -> None:
 def test_a_history_that_does_not_exist_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"history: there is no history 'pages'. Did you mean 'page'"):
         load_suite(EnvConfig(CUSTOM, domain=folder, history="pages"))
-    edit("domain.yaml", "max_turns: 6", "max_turns: 6\nhistory: world.py:none")(folder)
-    with pytest.raises(InputError, match=r"domain.yaml:4: history"):
-        load_domain(folder, fresh=True)

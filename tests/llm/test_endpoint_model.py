@@ -94,12 +94,12 @@ async def test_failures_become_faults(
 ) -> None:
     """The same at an address, through a client object of the SDK, and through one with a transport of its own."""
     server.answers = [answer]
-    counted, settings = Accounts(), {"retries": 2, "timeout": 0.4 if kind == "timeout" else 10.0}
+    counted, patience = Accounts(), 0.4 if kind == "timeout" else 10.0
     async with httpx2.AsyncClient(transport=Transport()) as own:
         client = plain(server, http_client=own if through == "transport" else None)
         place = server if through == "address" else Endpoint(client=client)
         with pytest.raises(Fault) as caught:
-            await model(place, accounts=counted, **settings).complete(request())
+            await model(place, retries=2, timeout=patience, accounts=counted).complete(request())
     fault = caught.value
     assert (fault.kind, fault.role) == (kind, "simulator")
     assert len(server.bodies) == requests

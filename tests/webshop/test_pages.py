@@ -182,8 +182,7 @@ def test_search_anywhere_is_an_option() -> None:
     options: JsonObject = {"search_anywhere": True}
     page, _, code = walk(SEARCH, ITEM, SEARCH, options=options)
     assert (page, code) == (FIRST_PAGE, None)
-    bought = [SEARCH, ITEM, "buy now", SEARCH]
-    assert walk(*bought, options=options)[2] == "no_search_bar"
+    assert walk(SEARCH, ITEM, "buy now", SEARCH, options=options)[2] == "no_search_bar"
 
 
 def test_options_are_checked() -> None:
