@@ -19,6 +19,7 @@ def edit(file: str, old: str, new: str) -> None:
 REWARD = "simia_gym.rewards.rubric:RubricReward"
 BORROWED = '"book_id": "B-02"}}]'
 OWN_DATA = "program: 'simia_gym.rewards.service:own_data', finds: get_member, owners: {loan_id: {table: lones}}"
+ARGUMENT = "tool: close_case, arguments: {outcom: refused}"
 GONE = '{"op": "test", "path": "/lones/L-9", "value": null}'
 
 
@@ -41,6 +42,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("state.schema.json", '"<="', '"=<"', 1, "state.schema.json", "=<"),
     ("selftests.jsonl", "B-02", "B-03", 1, "selftests.jsonl:1", "observation lacks 'B-03'"),
     ("selftests.jsonl", "contains", "content", 1, "selftests.jsonl:1: expect.content", "no key 'content'"),
+    ("selftests.jsonl", "!", '{"expect": {"content": "x"}}\n', 1, "selftests.jsonl:1: call", "'call' is missing"),
     ("selftests.jsonl", '"name": "search', '"name": "seek', 1, "selftests.jsonl:1", "seek"),
     ("selftests.jsonl", "+", "{oops\n", 1, "selftests.jsonl:8", "not valid JSON"),
     ("tasks/train.jsonl", BORROWED, BORROWED.replace("02", "01"), 1, "train-lend", "do not reach the goal"),
@@ -56,6 +58,9 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("rubric.yaml", "+", own("program: unchanged, tables: _episode"), 1, "rubric.yaml:19", "'_episode' names no table"),
     ("rubric.yaml", "+", own("program: unchanged, ignore: /lo*s1/x"), 1, "rubric.yaml:19", "'/lo*s1/x' names no table"),
     ("rubric.yaml", "+", own("program: state_is, path: /lones/1, value: 0"), 1, "rubric.yaml:19", "'/lones/1' names"),
+    ("rubric.yaml", "+", own(f"program: not_called, {ARGUMENT}"), 1, "yaml:19", "close_case has no argument 'outcom'"),
+    ("rubric.yaml", "+", own(f"program: refused, after: [[{{{ARGUMENT}}}]]"), 1, "yaml:19", "Did you mean 'outcome'?"),
+    ("rubric.yaml", "+", own("program: confirmed_writes, binds: {lend: [book_id]}"), 1, "yaml:19", "no tool 'lend'"),
     ("rubric.yaml", "+", own(OWN_DATA), 1, "rubric.yaml:19: criterion 'x'", "'lones' names no table"),
     ("tasks/train.jsonl", '"goal": [', f'"goal": [{GONE}, ', 1, "train-lend: goal operation", "'/lones/L-9' names"),
     ("rubric.yaml", "!", "- {id: c, kind: interaction, check: {program: no_writes}}\n", 1, "", "null succeeds"),
@@ -78,15 +83,6 @@ def test_check_names_the_mistake(
     assert all(item["fix"] for item in problems), problems
     assert what in (told.err if code == 2 else told.out)
     assert len(told.err.splitlines()) == (len(problems) if code == 2 else 0)
-
-
-def test_every_mistake_of_a_line_of_selftests_is_named(desk: str, simia: Simia) -> None:
-    Path(desk, "selftests.jsonl").write_text('{"expect": {"content": "x"}}\n')
-    problems = simia("check", desk, "--json").json["problems"]
-    assert [(item["where"].rpartition("/")[2], item["what"]) for item in problems] == [
-        ("selftests.jsonl:1: expect.content", "there is no key 'content'"),
-        ("selftests.jsonl:1: call", "the key 'call' is missing"),
-    ]
 
 
 def test_another_order_of_keys_in_tools_json_is_said(desk: str, simia: Simia) -> None:
@@ -270,26 +266,3 @@ def test_a_rubric_that_is_not_read_is_noted(rubric: str, desk: str, simia: Simia
     edit("domain.yaml", "rubric: rubric.yaml", rubric)
     (note,) = (note for note in simia("check", desk, "--json").json["notes"] if "rubric.yaml" in note)
     assert "rubric.yaml is not read: the criteria come from" in note
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        "{program: not_called, tool: close_case, arguments: {outcom: refused}}",
-        "{program: refused, after: [[{tool: close_case, arguments: {outcom: refused}}]]}",
-    ],
-)
-def test_a_misspelt_argument_of_a_tool_is_named(check: str, desk: str, simia: Simia) -> None:
-    with Path("desk", "rubric.yaml").open("a") as file:
-        file.write(f"- {{id: mine, kind: format, check: {check}}}\n")
-    (problem,) = simia("check", desk, "--json").json["problems"]
-    assert problem["what"] == "check: close_case has no argument 'outcom'"
-    assert "rubric.yaml" in problem["where"]
-    assert problem["fix"].startswith("Did you mean 'outcome'?")
-
-
-def test_a_misspelt_tool_whose_arguments_a_proposal_must_name_is_named(desk: str, simia: Simia) -> None:
-    with Path("desk", "rubric.yaml").open("a") as file:
-        file.write("- {id: mine, kind: format, check: {program: confirmed_writes, binds: {lend: [book_id]}}}\n")
-    problem, *_ = simia("check", desk, "--json").json["problems"]
-    assert problem["what"] == "check: there is no tool 'lend'"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,25 +11,13 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.oracle.options import FaultKind, OracleOptions
 from simia_gym.oracle.server import OracleServer, serve_in_thread
-from simia_gym.rollout.jobs import Plan
-from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.replay import replay_file
-from simia_gym.rollout.store import create_store
 from simia_gym.simulators.pins import MemoryPins
 
+from ..rollout.conftest import Roll
 from .stage import play_all, suite_of
 
 ENV = "simia/retail-v0"
-
-
-def roll(config: EnvConfig, base_url: str, path: Path, **plan: Any) -> None:
-    suite = load_suite(config, Resources(base_url=base_url))
-
-    async def run() -> None:
-        with create_store(path) as store:
-            await Pool(suite, Plan(config, suite.domain.hash, "expert", **plan), suite.load_policy("expert")).run(store)
-
-    asyncio.run(run())
 
 
 def test_an_episode_ends_once_though_its_judge_fails() -> None:
@@ -51,14 +37,14 @@ def test_an_episode_ends_once_though_its_judge_fails() -> None:
 def test_a_record_is_proven_where_a_variable_named_the_models(
     oracle: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "episodes.jsonl"
     monkeypatch.setenv("SIMIA_MODEL", "named")
     monkeypatch.setenv("SIMIA_JUDGE_MODEL", "another")
     config = EnvConfig(env=ENV, simulator="llm", user="llm", judge="llm-all")
-    roll(config, oracle.base_url, path, episodes=4, group=2)
+    roll = Roll(load_suite(config, Resources(base_url=oracle.base_url)), tmp_path / "episodes.jsonl")
+    roll(roll.suite.load_policy("expert"), policy="expert", episodes=4, group=2)
     monkeypatch.delenv("SIMIA_MODEL")
     monkeypatch.delenv("SIMIA_JUDGE_MODEL")
-    proofs = list(replay_file(path))
+    proofs = list(replay_file(roll.path))
     assert [(proof.proven, proof.reason) for proof in proofs] == [(True, "")] * 4
 
 

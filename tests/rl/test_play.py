@@ -74,7 +74,7 @@ async def run(suite: Suite, sample: Any, **settings: Any) -> tuple[Played, list[
 
     def begin(messages: Sequence[Message]) -> Letters:
         made.append(Letters(messages))
-        return made[0]
+        return made[-1]
 
     given = {"limits": Limits(response=100_000), "begin": begin, **settings}
     played = await play(suite.episode(), suite.tasks[0], seed=3, group="g", sample=sample, **given)
@@ -109,13 +109,7 @@ async def test_tokens_and_mask_are_what_was_sampled(shop: Suite) -> None:
 async def test_with_a_prompt_a_turn_the_tokens_are_those_of_one_turn(shop: Suite) -> None:
     suite = load_suite(replace(shop.config, history="page"))
     sample, asked = speak(SEARCH, "click[next >]", *[BACK] * 20)
-    made: list[Letters] = []
-
-    def begin(messages: Sequence[Message]) -> Letters:
-        made.append(Letters(messages))
-        return made[-1]
-
-    played, _ = await run(suite, sample, begin=begin)
+    played, made = await run(suite, sample)
     texts = ["".join(map(chr, talk.ids)) for talk in made]
     assert len(made) == played.turns == len(asked) == suite.max_turns
     assert texts[2].startswith(suite.domain.prompts["compact"])
@@ -124,9 +118,7 @@ async def test_with_a_prompt_a_turn_the_tokens_are_those_of_one_turn(shop: Suite
     (learned,) = (talk for talk in made if talk.ids[: talk.prompt_length] == played.prompt_ids)
     assert played.response_ids == learned.ids[learned.prompt_length :]
     assert played.tokens == sum(sum(talk.mask) for talk in made)
-    small, _ = await run(
-        suite, speak(SEARCH, *[BACK] * 20)[0], begin=begin, limits=Limits(9_999, prompt=asked[1][0] - 1)
-    )
+    small, _ = await run(suite, speak(SEARCH, *[BACK] * 20)[0], limits=Limits(9_999, prompt=asked[1][0] - 1))
     assert (small.ended, small.turns, small.valid) == ("token_limit", 1, True)
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from simia_gym.errors import Fault
 from simia_gym.types import JsonObject
 
+from ..simulators.test_pins import maker
 from ..work import wait_until
 from .libraries import need
 from .ray_cluster import Cluster
@@ -26,15 +26,6 @@ need("ray")
 pytestmark = pytest.mark.slow_rl
 
 LEASE = 1.5
-
-
-def maker(log: list[str], name: str = "made", *, wait: float = 0.02) -> Callable[[], Awaitable[JsonObject]]:
-    async def make() -> JsonObject:
-        log.append(name)
-        await asyncio.sleep(wait)
-        return {"answer": name}
-
-    return make
 
 
 class Asker:

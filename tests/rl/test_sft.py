@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 from simia_gym.cli.app import run as main
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory
-from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.sft.files import read_trajectories, recorded_trajectories, write_trajectories
 from simia_gym.rl.sft.gather import from_experts, from_files
 from simia_gym.rl.sft.settings import SFTSettings
@@ -224,13 +223,3 @@ def test_settings_that_cannot_be_are_refused(change: dict[str, Any], said: str) 
     settings = SFTSettings(envs=(SHOP,), policy="p", trajectories=4)
     with pytest.raises(InputError, match=said):
         replace(settings, **change)
-
-
-def test_a_run_goes_on_only_with_the_settings_it_was_begun_with(tmp_path: Path) -> None:
-    settings = SFTSettings(envs=(SHOP,), policy="p", trajectories=4)
-    with pytest.raises(InputError, match="no training has begun"):
-        check_settings(tmp_path, asdict(settings))
-    write_settings(tmp_path, asdict(settings))
-    check_settings(tmp_path, asdict(settings))
-    with pytest.raises(InputError, match=r"lr was 0\.001 and now is 0\.1"):
-        check_settings(tmp_path, asdict(replace(settings, lr=0.1)))
