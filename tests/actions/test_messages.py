@@ -110,16 +110,16 @@ _messages = st.fixed_dictionaries(
 @pytest.mark.parametrize("text", ["half \ud800", "\udfff" * MAX_CHARACTERS])
 @pytest.mark.parametrize("name", ["tools", WEBSHOP])
 def test_an_action_that_is_no_text_is_an_error(text: str, name: str) -> None:
-    for action in (text, {"role": "assistant", "content": None, "tool_calls": [_call(text)]}, {"content": text}):
+    for action in (
+        text,
+        {"role": "assistant", "content": None, "tool_calls": [function({"text": text})]},
+        {"content": text},
+    ):
         recorded, error = read_action(get_grammar(name), action)
         assert isinstance(error, ActionError)
         assert error.code in ("not_text", "bad_arguments")
         again, same = read_action(get_grammar(name), recorded)
         assert (again, str(same)) == (recorded, str(error))
-
-
-def _call(text: str) -> Message:
-    return {"function": {"name": "f", "arguments": {"text": text}}}
 
 
 @given(message=_messages, name=st.sampled_from(["tools", WEBSHOP]))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.json_encoding import as_text, encode
 from simia_gym.contracts import StepContext
@@ -25,9 +22,10 @@ from simia_gym.simulators.reference import ReferenceSimulator
 from simia_gym.types import ToolCall
 from simia_gym.users.llm import LLMUser
 
+from ..retail.play import suite
 from ..simulators.desk import Double, failed, said
 from .book import BOOK
-from .stage import RETAIL, part_of
+from .stage import part_of
 
 TAG = "0123456789ab"
 NASTY = st.lists(
@@ -39,11 +37,6 @@ NASTY = st.lists(
     ),
     max_size=8,
 ).map("".join)
-
-
-@lru_cache(maxsize=1)
-def suite() -> Suite:
-    return load_suite(EnvConfig(env=RETAIL))
 
 
 def context() -> StepContext:

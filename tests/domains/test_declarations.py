@@ -16,7 +16,7 @@ from simia_gym.evaluation.slice_check import call_problems
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall
 
-from ..oracle.playing import played
+from ..proof.stage import played
 from ..worldless import copy_without_world
 from .table import World
 

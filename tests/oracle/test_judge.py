@@ -13,9 +13,8 @@ from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.judge.judge_record import judge_record
 from simia_gym.types import CriterionResult, JsonObject, Task
 
-from ..proof.stage import suite_of
+from ..proof.stage import played, suite_of
 from .asking import Messages, about, about_task, ask, data, human, retail, system
-from .playing import played
 
 
 def record_of(episode: Episode, task: Task) -> list[JsonObject]:

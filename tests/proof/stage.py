@@ -11,6 +11,7 @@ from typing import Any
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
 from simia_gym.llm.transport.http import close_connections
 from simia_gym.rollout.play import play
@@ -52,6 +53,16 @@ async def take(suite: Suite, task: Task, actions: Iterable[str], *, seed: int = 
     for action in actions:
         if episode.verdict is None:
             await episode.step(action)
+    return episode
+
+
+def played(suite: Suite, task: Task, policy: str = "expert", *, seed: int = 0) -> Episode:
+    """Play one episode to its end."""
+    episode = suite.episode()
+    player = suite.load_policy(policy)()
+    trouble = run_sync(play(episode, task, seed=seed, policy=player, env=suite.config.env), inline=episode.inline)
+    assert trouble is None, trouble
+    assert episode.verdict is not None
     return episode
 
 

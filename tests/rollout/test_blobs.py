@@ -118,12 +118,6 @@ def test_one_process_at_a_time_writes_blobs(tmp_path: Path) -> None:
     assert [*BlobFile(tmp_path / "a.blobs")] == ["1" * 64, "2" * 64]
 
 
-@pytest.mark.parametrize("field", ["i", "blobs"])
-def test_no_event_has_a_field_of_a_reserved_name(field: str) -> None:
-    with pytest.raises(InputError, match="reserved"):
-        Ledger().append("message", **{field: {}})
-
-
 VALUES = ["x" * LARGE, ["x" * 99] * 500, {"a": ["y" * 9, {"b/c~": "z" * LARGE}], "d": None}, {"/": [[LARGE * "w"]]}]
 
 

@@ -14,7 +14,7 @@ from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import stands_in
 from simia_gym.types import Step, Task
 
-from ..oracle.playing import played
+from ..proof.stage import played
 
 
 def finish(suite: Suite, task: Task, actions: list[str]) -> tuple[Any, Step]:
