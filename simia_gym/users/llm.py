@@ -65,7 +65,6 @@ class LLMUser:
     def __init__(self, domain: DomainFacts, model: ChatModel) -> None:
         self.domain, self.model = domain, model
         self._file = load_prompt("user", domain.folder)
-        self._opening: tuple[tuple[str, str], Prompt] | None = None
         self._prompt = Prompt()
         self._nonce = ""
         self._asked = self._heard = 0
@@ -81,10 +80,7 @@ class LLMUser:
             fix = "Write a script or a brief as the task's 'user'."
             raise InputError("the task says nothing about a customer", where=f"task {task.id}: user", fix=fix)
         self._nonce = make_nonce(self.domain.hash, context.digest)
-        key = task.id, context.digest
-        if self._opening is None or self._opening[0] != key or not context.digest:
-            self._opening = key, self._beginning(context)
-        self._prompt = self._opening[1].fork()
+        self._prompt = context.prepared.once("llm user", lambda task: self._beginning(context)).fork()
         self._asked = self._heard = 0
 
     async def open(self, context: StepContext) -> Transition:
