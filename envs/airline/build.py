@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from simia_gym.envs.airline.people import (
     make_reservation,
 )
 from simia_gym.envs.airline.search import departure_key
-from simia_gym.envs.airline.trips import NOW, TODAY
+from simia_gym.envs.airline.trips import NOW, TODAY, day_after
 from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.types import JsonObject
 
@@ -43,8 +43,8 @@ ROUTES = [
 """The routes of the timetable; those of tasks are others."""
 DAY = 24 * 60 * 60
 """In seconds; a few reservations were made within the last one."""
-PAST, FUTURE = 6, 7
-"""For how many days before and after today the timetable holds departures; flights of tasks depart later."""
+DAYS = [day_after(count) for count in range(-6, 8)]
+"""The days on which the timetable holds departures; flights of tasks depart later."""
 STATE_FILE = Path(__file__).with_name("state.json")
 
 _STATUSES: dict[Status, int] = {"landed": 12, "flying": 12, "on time": 6, "delayed": 4, "cancelled": 1}
@@ -93,13 +93,8 @@ def _add_timetable(rng: random.Random, tables: Tables) -> None:
         departs = rng.randrange(5 * 60, 12 * 60, 5) if destination in HUBS else rng.randrange(12 * 60, 23 * 60, 5)
         flight = make_flight(rng, f"SA{number:03d}", origin, destination, departs)
         tables["flights"][flight["flight_number"]] = flight
-        for day in _days(-PAST, FUTURE):
+        for day in DAYS:
             tables["departures"][departure_key(flight["flight_number"], day)] = _make_departure(rng, flight, day)
-
-
-def _days(first: int, last: int) -> list[str]:
-    today = date.fromisoformat(TODAY)
-    return [(today + timedelta(days=count)).isoformat() for count in range(first, last + 1)]
 
 
 def _make_departure(rng: random.Random, flight: JsonObject, day: str) -> JsonObject:
@@ -124,7 +119,7 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
     lands = outward["scheduled_arrival_time_est"]
     later = [flight for flight in leaving if "+1" not in lands and flight["scheduled_departure_time_est"] > lands]
     onward = [flight for flight in later if flight not in back]
-    days = sorted(rng.sample(_days(-PAST, FUTURE), 2))
+    days = sorted(rng.sample(DAYS, 2))
     flights = [(outward, days[0])]
     round_trip = rng.random() < 0.4
     if round_trip:

@@ -6,7 +6,7 @@ Nothing here fails where a row is missing: a policy that skips rules works out c
 from __future__ import annotations
 
 import math
-from datetime import date
+from datetime import date, timedelta
 
 from simia_gym.envs._tau2.customers import card_text
 from simia_gym.service import Case, No
@@ -105,6 +105,11 @@ def not_flown(case: Case) -> No | None:
 def own_method(case: Case) -> No | None:
     """Money comes from payment methods of the profile, and goes to them."""
     return None if len(paying(case)) == len(payers(case)) else No()
+
+
+def day_after(count: int) -> str:
+    """The date so many days after today."""
+    return str(date.fromisoformat(TODAY) + timedelta(days=count))
 
 
 def date_text(day: str) -> str:

@@ -6,7 +6,6 @@ They exist in no other task, so that a policy cannot memorise them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from itertools import permutations
 
 from simia_gym.envs.airline import build
@@ -23,7 +22,7 @@ from simia_gym.envs.airline.people import (
     make_reservation,
 )
 from simia_gym.envs.airline.search import departure_key
-from simia_gym.envs.airline.trips import CABINS, TODAY
+from simia_gym.envs.airline.trips import CABINS, TODAY, day_after
 from simia_gym.service import Cast, Drawn, Member
 from simia_gym.types import JsonObject
 
@@ -45,11 +44,6 @@ def new_customer(cast: Cast) -> Member:
     row = make_customer(cast.rng, cast.taken, name=cast.name(), methods=methods)
     row["saved_passengers"] = [make_passenger(cast.rng, cast.name()) for _ in range(2)]
     return Member("users", row["user_id"], row, {"user_id": row["user_id"]})
-
-
-def day_after(count: int) -> str:
-    """The date so many days after today."""
-    return str(date.fromisoformat(TODAY) + timedelta(days=count))
 
 
 DAYS = ([day_after(count) for count in range(8, 12)], [day_after(count) for count in range(12, 15)])
