@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import Lines, read_json, read_yaml
 from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.limits import Limits
@@ -161,8 +161,7 @@ def read_items(name: str, folder: Path) -> Any:
     """The content of a YAML file, or what a function returns, such as ``desk.py:cues``."""
     if ":" not in name:
         return read_yaml(folder / name)
-    make = cast("Callable[[], Any]", load_object(name, folder=folder, where=f"{folder / 'domain.yaml'}: {name}"))
-    return make()
+    return load_function(name, folder=folder, where=f"{folder / 'domain.yaml'}: {name}")()
 
 
 def read_tables(config: DomainConfig, folder: Path) -> Mapping[str, Mapping[str, Any]]:

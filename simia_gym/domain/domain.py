@@ -372,8 +372,7 @@ class Domain:
         """The task generator; ``None`` if the domain has none or custom data replaces its own."""
         if self.config.generator is None or self.data is not None:
             return None
-        found = load_object(self.config.generator, folder=self.folder, where=self.place("generator"))
-        return cast("Callable[[Split, int], Task]", found)
+        return load_function(self.config.generator, folder=self.folder, where=self.place("generator"))
 
     def hook(self, command: Hook) -> Callable[..., Any] | None:
         """The function that the domain adds to a command, if ``domain.yaml`` names one; loaded when it is asked for.
@@ -398,11 +397,11 @@ class Domain:
             The reward function.
         """
         spec = self.config.reward if self.data is None or self.data.reward is None else self.data.reward
-        cls = cast("type[Any]", load_object(spec, folder=self.folder, where=self.place("reward")))
+        cls: Any = load_object(spec, folder=self.folder, where=self.place("reward"))
         where = str(self.folder / (self.config.rubric or "domain.yaml"))
         judged: dict[str, Any] = {}
         if judge_model is not None:
-            make: Any = load_object(self.config.judge, folder=self.folder, where=self.place("judge"))
+            make = load_function(self.config.judge, folder=self.folder, where=self.place("judge"))
             judged = {"judge": make(self, judge_model, votes_gating=votes), "judge_scope": judge_scope}
         made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
         return cast(Reward, made)

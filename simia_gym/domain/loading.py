@@ -148,9 +148,7 @@ class _Loader:
             return None
         if self.config.data is None:
             raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
-        where = self.lines.where(["data"])
-        loader = cast("Callable[[Path], DomainData]", load_object(self.config.data, folder=self.folder, where=where))
-        return loader(self.data_path)
+        return cast(DomainData, self._function("data")(self.data_path))
 
     def _grammar(self) -> tuple[str, Grammar]:
         """The requested grammar, or the first one, after its name."""

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import Lines, read_json
 from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import StrictModel, validated
@@ -68,12 +68,9 @@ def _function(name: Any, info: ValidationInfo) -> Any:
     """The function of a name, relative to the folder in the context."""
     assert info.context is not None
     try:
-        function = load_object(name, folder=info.context["folder"])
+        return load_function(name, folder=info.context["folder"])
     except InputError as error:
         raise ValueError(str(error)) from error
-    if not callable(function):
-        raise ValueError("this is not a function")
-    return function
 
 
 Pointer: TypeAlias = Annotated[Steps, BeforeValidator(_path, json_schema_input_type=str)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import load_function
 from simia_gym.contracts import User
 from simia_gym.errors import InputError
 
@@ -30,4 +30,4 @@ def make_user(kind: str, cues: dict[str, Any]) -> User:
         raise InputError(f"there is no user {kind!r}", where="user", fix=f"Known: {', '.join(USERS)}.")
     if kind == "llm":
         raise InputError("the user 'llm' needs a model", where="user", fix="Make a simia_gym.users.llm:LLMUser.")
-    return cast("type[Any]", load_object(USERS[kind]))(cues)  # type: ignore[no-any-return]
+    return cast(User, load_function(USERS[kind])(cues))
