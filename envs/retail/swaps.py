@@ -17,13 +17,11 @@ class Swap:
     """A swap that has passed all checks.
 
     Attributes:
-        pairs: Old item id and new variant, in the order of the call.
-        positions: Index of each old item among the order's items.
+        steps: Index of each old item among the order's items, its id, and the new variant, in the order of the call.
         difference: Price of the new items minus that of the old ones, in dollars.
     """
 
-    pairs: tuple[tuple[str, Row], ...]
-    positions: tuple[int, ...]
+    steps: tuple[tuple[int, str, Row], ...]
     difference: float
 
 
@@ -73,22 +71,21 @@ def plan_swaps(
         raise ToolError(f"The number of items to be exchanged should match{stop}", "mismatch", why)
     if not item_ids and not tau2:
         raise ToolError("There is no item to be exchanged", "nothing_to_do", error_hints.NOTHING_TO_SWAP)
-    pairs: list[tuple[str, Row]] = []
-    positions: list[int] = []
+    steps: list[tuple[int, str, Row]] = []
     difference: float = 0
     for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
         if must_differ and item_id == new_item_id:
             raise ToolError(
                 "The new item id should be different from the old item id", "same_item", error_hints.SAME_ITEM
             )
-        position = next(i for i, held in enumerate(have) if held == item_id and (tau2 or i not in positions))
+        taken = [] if tau2 else [step[0] for step in steps]
+        position = next(i for i, held in enumerate(have) if held == item_id and i not in taken)
         variant = _variant(db, items[position]["product_id"], new_item_id)
         if not variant["available"]:
             raise ToolError(f"New item {new_item_id} not found or available", "unavailable", error_hints.STOCK)
         difference += variant["price"] - items[position]["price"]
-        pairs.append((item_id, variant))
-        positions.append(position)
-    return Swap(tuple(pairs), tuple(positions), difference if tau2 else round(float(difference), 2) + 0.0)
+        steps.append((position, item_id, variant))
+    return Swap(tuple(steps), difference if tau2 else round(float(difference), 2) + 0.0)
 
 
 def _variant(db: Draft, product_id: str, item_id: object) -> Row:
@@ -102,24 +99,13 @@ def _variant(db: Draft, product_id: str, item_id: object) -> Row:
     return variant
 
 
-def apply_swap(items: list[dict[str, Any]], swap: Swap) -> None:
-    """Put every new variant in the place of its own item among the order's lines, with its own price and options."""
-    for position, (_, variant) in zip(swap.positions, swap.pairs, strict=True):
-        _fill(items[position], variant["item_id"], variant)
+def apply_swap(items: list[dict[str, Any]], swap: Swap, *, tau2: bool = False) -> None:
+    """Put every new variant in the place of its own item among the order's lines, with its own price and options.
 
-
-def apply_swap_as_tau2(items: list[dict[str, Any]], swap: Swap) -> None:
-    """Do what the public benchmark's code does.
-
-    Every new item gets the price and options of the last one, and each old item is found by its id after the items
-    before it have been replaced.
+    With ``tau2``, as in the public benchmark's code, every new item gets the price and options of the last one, and
+    each old item is found by its id after the items before it have been replaced.
     """
-    for item_id, variant in swap.pairs:
-        line = next(line for line in items if line["item_id"] == item_id)
-        _fill(line, variant["item_id"], swap.pairs[-1][1])
-
-
-def _fill(line: dict[str, Any], item_id: str, variant: Row) -> None:
-    line["item_id"] = item_id
-    line["price"] = variant["price"]
-    line["options"] = dict(variant["options"])
+    for position, item_id, variant in swap.steps:
+        line = next(line for line in items if line["item_id"] == item_id) if tau2 else items[position]
+        priced = swap.steps[-1][2] if tau2 else variant
+        line.update(item_id=variant["item_id"], price=priced["price"], options=dict(priced["options"]))

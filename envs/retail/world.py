@@ -15,7 +15,7 @@ from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
 from simia_gym.envs.retail.orders import MODIFIED, REASONS, UserAddress, credit, entry, is_gift_card, net_paid
-from simia_gym.envs.retail.swaps import apply_swap, apply_swap_as_tau2, check_items, plan_swaps
+from simia_gym.envs.retail.swaps import apply_swap, check_items, plan_swaps
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
@@ -230,7 +230,7 @@ class RetailWorld(Tau2World):
         kind = "payment" if swap.difference > 0 else "refund"
         changed["payment_history"].append(entry(kind, abs(swap.difference), payment_method_id))
         credit(db, order["user_id"], method, -swap.difference)
-        (apply_swap_as_tau2 if self.tau2 else apply_swap)(changed["items"], swap)
+        apply_swap(changed["items"], swap, tau2=self.tau2)
         changed["status"] = MODIFIED
         return changed
 
