@@ -106,11 +106,6 @@ def shown(found: Found, date: object = None) -> JsonObject:
     }
 
 
-def shown_pair(pair: tuple[Found, Found]) -> list[JsonObject]:
-    """A connection as a search shows it."""
-    return [shown(found, found[1]["date"]) for found in pair]
-
-
 def booked(state: State, call: ToolCall) -> str:
     """The newest reservation of the user as JSON."""
     user: Row = state.get("users", call.arguments["user_id"]) or {}

@@ -32,7 +32,7 @@ from simia_gym.envs.airline.rows import (
     Reservation,
     as_models,
 )
-from simia_gym.envs.airline.search import departure_key, direct, onestop, shown, shown_pair
+from simia_gym.envs.airline.search import departure_key, direct, onestop, shown
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
@@ -121,7 +121,8 @@ class AirlineWorld(Tau2World):
             date: Date of the first departure as YYYY-MM-DD, such as '2024-05-20'.
         """
         check_hashable(date)
-        return [shown_pair(pair) for pair in onestop(db, origin, destination, date, self.tau2)]
+        pairs = onestop(db, origin, destination, date, self.tau2)
+        return [[shown(found, found[1]["date"]) for found in pair] for pair in pairs]
 
     @tool(
         effect="read",

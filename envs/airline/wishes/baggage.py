@@ -56,8 +56,7 @@ def bags_expected(case: Case, value: int) -> list[JsonObject]:
 
 def _free(case: Case) -> int:
     """How many checked bags of the reservation cost nothing."""
-    row = trip(case)
-    return bags_included(profile(case), row)
+    return bags_included(profile(case), trip(case))
 
 
 def _charged(case: Case) -> int:
