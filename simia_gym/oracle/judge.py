@@ -92,8 +92,8 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
     events: list[JsonObject] = []
     turn, ended = 0, ""
     for index, group in sorted(groups.items()):
-        agent = next((entry for entry in group if entry.get("by") == "agent"), None)
-        other = next((entry for entry in group if entry.get("by") != "agent"), None)
+        agent = next((entry for entry in group if entry.get("by") == "agent"), {})
+        other = next((entry for entry in group if entry.get("by") != "agent"), {})
         event, state = _event(world, state, agent, other)
         if len(events) < index and event["type"] in ("transition", "answer", "invalid"):
             turn += 1  # the record omits the agent's raw text but counts it
@@ -114,16 +114,13 @@ def rebuild(domain: Domain, world: World, task: Task, entries: Sequence[Mapping[
     )
 
 
-def _event(
-    world: World, state: State, agent: Mapping[str, Any] | None, other: Mapping[str, Any] | None
-) -> tuple[JsonObject, State]:
-    """One event of the ledger, and the state after it."""
-    text = "" if other is None else _whole(other, "text")
-    speaker = "tool" if other is None else str(other.get("by"))
-    if agent is None:
-        if other is not None and "ended" in other:
+def _event(world: World, state: State, agent: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[JsonObject, State]:
+    """One event of the ledger, and the state after it, from its two entries, either of which may be empty."""
+    text, speaker = _whole(other, "text"), str(other.get("by", "tool"))
+    if not agent:
+        if "ended" in other:
             return {"type": "end", "reason": other["ended"]}, state
-        if other is not None and "outcome" in other:
+        if "outcome" in other:
             return {"type": "invalid", "code": other.get("error_code"), "text": text}, state
         return {"type": "message", "speaker": speaker, "text": text, "ops": [], "meta": {}}, state
     if "answer" in agent:
@@ -134,8 +131,8 @@ def _event(
         "call": None,
         "say": None,
         "observation": text,
-        "outcome": "ok" if other is None else other.get("outcome", "ok"),
-        "error_code": None if other is None else other.get("error_code"),
+        "outcome": other.get("outcome", "ok"),
+        "error_code": other.get("error_code"),
         "ops": [],
         "meta": {},
     }
