@@ -45,7 +45,6 @@ class Conversations(Generic[T]):
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, str], tuple[int, T]] = {}
-        self._count = 0
 
     def fold(
         self, root: object, first: Callable[[], T], turns: Sequence[Message], step: Callable[[T, Message], T]
@@ -69,6 +68,5 @@ class Conversations(Generic[T]):
         return node[1]
 
     def _keep(self, key: tuple[object, str], value: T) -> tuple[int, T]:
-        self._count += 1
-        self._nodes[key] = (self._count, value)
-        return self._nodes[key]
+        node = self._nodes[key] = (len(self._nodes), value)
+        return node
