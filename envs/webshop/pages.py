@@ -16,6 +16,8 @@ SEP = " [SEP] "
 PER_PAGE = 10
 SEARCH, BACK, PREVIOUS, NEXT, BUY = "search", "back to search", "< prev", "next >", "buy now"
 SUB_PAGES = ("description", "features", "reviews")
+START: JsonObject = {"page": "start", "keywords": None, "results": None, "number": 1, "asin": None, "options": {}}
+"""What the row of a session holds on the start page, whatever came before."""
 
 
 class Part(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.webshop import pages, screen
-from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, SUB_PAGES, Part
+from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, START, SUB_PAGES, Part
 from simia_gym.envs.webshop.search import index_of, normalised
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
@@ -60,15 +60,7 @@ class WebShopWorld(World):
             raise ToolError("This page has no search bar.", "no_search_bar", _why_no_search(session))
         row = db.get("hits", words)
         found = index_of(db.state).results(words) if row is None else row["asins"]
-        after: JsonObject = {
-            "page": "results",
-            "keywords": words,
-            "results": found,
-            "number": 1,
-            "asin": None,
-            "options": {},
-        }
-        db.put("session", "main", {**session, **after})
+        db.put("session", "main", {**session, **START, "page": "results", "keywords": words, "results": found})
 
     @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER, render_errors=True)
     def click(self, db: Draft, value: str) -> None:
@@ -115,7 +107,7 @@ def _pressed(session: Row, name: str, part: Part) -> JsonObject:
     if name == BUY:
         return {"page": "end", "bought": True}
     if name == BACK:
-        return {"page": "start", "keywords": None, "results": None, "number": 1, "asin": None, "options": {}}
+        return START
     if name == NEXT and page == "results":
         return {"number": session["number"] + 1}
     if name == PREVIOUS and page == "results":

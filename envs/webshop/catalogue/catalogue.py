@@ -19,6 +19,7 @@ from simia_gym.envs.webshop.catalogue.vocabulary import (
     LINES,
     Category,
 )
+from simia_gym.envs.webshop.pages import START
 from simia_gym.types import JsonObject
 
 SEED = 20_240
@@ -58,16 +59,7 @@ def tables() -> dict[str, dict[str, JsonObject]]:
 
 def new_session() -> JsonObject:
     """The row of a session on the start page; a task puts its instruction in."""
-    return {
-        "instruction": "",
-        "page": "start",
-        "keywords": None,
-        "results": None,
-        "number": 1,
-        "asin": None,
-        "options": {},
-        "bought": False,
-    }
+    return {"instruction": "", **START, "bought": False}
 
 
 def _brands(rng: random.Random, n: int) -> list[str]:
