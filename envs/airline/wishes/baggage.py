@@ -56,7 +56,8 @@ def bags_expected(case: Case, value: int) -> list[JsonObject]:
 
 def _free(case: Case) -> int:
     """How many checked bags of the reservation cost nothing."""
-    return bags_included(profile(case), trip(case))
+    row = trip(case)
+    return bags_included(profile(case), row)
 
 
 def _charged(case: Case) -> int:
