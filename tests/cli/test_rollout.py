@@ -12,12 +12,10 @@ import pytest
 from simia_gym import env_ids
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.common.event_loop import run_sync
-from simia_gym.policies import load_policy
 from simia_gym.record.records import read_records
 from simia_gym.record.transcript import transcript
-from simia_gym.rollout.play import play
 
+from ..proof.stage import played
 from .conftest import HALF, Simia, tables_of
 from .servers import answering
 
@@ -117,12 +115,8 @@ def test_many_kinds_stand_together_and_long_names_have_room(simia: Simia, monkey
 def test_transcript_is_what_the_policy_saw(env: str, policy: str, desk: str, simia: Simia) -> None:
     value = simia("rollout", env, "--policy", policy, "--episodes", 4, "--json").json
     suite = load_suite(EnvConfig.from_json(next(read_records(value["record"])).config))
-    make = load_policy(policy, suite.domain.config.policies, folder=suite.domain.folder)
     for record in read_records(value["record"]):
-        episode = suite.episode()
-        playing = play(episode, suite.task(record.task), seed=record.seed, policy=make(), env=suite.config.env)
-        run_sync(playing, inline=episode.inline)
-        assert transcript(record) == episode.messages
+        assert transcript(record) == played(suite, suite.task(record.task), policy, seed=record.seed).messages
 
 
 def test_typing_what_holds_anyway_changes_nothing(simia: Simia) -> None:

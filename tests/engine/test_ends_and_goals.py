@@ -14,10 +14,9 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import DomainError
 from simia_gym.evaluation.checker import check_folder
-from simia_gym.policies.load import load_policy
-from simia_gym.rollout.play import play
 from simia_gym.types import JsonObject, Step
 
+from ..proof import stage
 from .conftest import call, edit, take
 
 RULES = "ends:\n  - path: /counters/a/value\n    value: 5\n    reason: full\n"
@@ -128,11 +127,10 @@ def test_criteria_read_a_final_answer(folder: Path, answer: str, reward: float) 
 
 @pytest.mark.parametrize("name", ["null", "claimer", "refuser"])
 @pytest.mark.parametrize("ending", ["reply", "tool"])
-async def test_policies_without_work_end_as_the_domain_ends(folder: Path, name: str, ending: str) -> None:
+def test_policies_without_work_end_as_the_domain_ends(folder: Path, name: str, ending: str) -> None:
     edit("domain.yaml", RULES, f"ends_on_reply: {'true' if ending == 'reply' else 'false'}\n")(folder)
     suite = load_suite(EnvConfig(CUSTOM, domain=folder))
-    episode = suite.episode()
-    await play(episode, suite.tasks[0], seed=1, policy=load_policy(name)())
+    episode = stage.played(suite, suite.tasks[0], name)
     assert (episode.ended, episode.turn) == ("agent_end" if ending == "reply" else "terminal_tool", 1)
 
 

@@ -1,27 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.common.event_loop import run_sync
 from simia_gym.envs.webshop.catalogue.requests import fixed_tasks
 from simia_gym.envs.webshop.grade import grade
 from simia_gym.errors import Fault
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import stands_in
-from simia_gym.types import Step, Task
+from simia_gym.types import Task
 
-from ..proof.stage import played
-
-
-def finish(suite: Suite, task: Task, actions: list[str]) -> tuple[Any, Step]:
-    episode = suite.episode()
-    run_sync(episode.reset(task), inline=True)
-    steps = [run_sync(episode.step(action), inline=True) for action in actions]
-    return episode, steps[-1]
+from ..proof.stage import played, take
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +26,11 @@ def bought(task: Task, *, leave_out: int = 0) -> list[str]:
     return actions[: len(actions) - 1 - leave_out] + actions[-1:]
 
 
-def test_every_point_has_evidence_in_the_record(suite: Suite, task: Task) -> None:
-    episode, step = finish(suite, task, bought(task))
-    verdict = step.verdict
+async def test_every_point_has_evidence_in_the_record(suite: Suite, task: Task) -> None:
+    episode = await take(suite, task, bought(task))
+    verdict = episode.verdict
     assert verdict is not None
-    assert (verdict.reward, verdict.success, verdict.valid, step.info["ended"]) == (1.0, True, True, "purchase")
+    assert (verdict.reward, verdict.success, verdict.valid, episode.ended) == (1.0, True, True, "purchase")
     goal = task.options["goal"]
     wanted = [f"attribute: {phrase}" for phrase in goal["attributes"]]
     wanted += [*(f"option: {value}" for value in goal["goal_options"]), "price"]
@@ -56,38 +47,35 @@ def test_every_point_has_evidence_in_the_record(suite: Suite, task: Task) -> Non
     assert verdict.parts["bought"] == goal["asin"]
 
 
-def test_what_is_missing_is_named(suite: Suite, task: Task) -> None:
-    _, step = finish(suite, task, bought(task, leave_out=1))
-    verdict = step.verdict
+async def test_what_is_missing_is_named(suite: Suite, task: Task) -> None:
+    verdict = (await take(suite, task, bought(task, leave_out=1))).verdict
     assert verdict is not None
     total = len(task.options["goal"]["attributes"]) + len(task.options["goal"]["goal_options"]) + 1
-    assert step.reward == pytest.approx((total - 1) / total)
-    assert verdict.score == pytest.approx(step.reward)
+    assert verdict.score == verdict.reward == pytest.approx((total - 1) / total)
     assert not verdict.success
     missed = [item.id for item in verdict.criteria if item.passed is False and item.weight]
     assert missed == [f"option: {task.options['goal']['goal_options'][-1]}"]
 
 
-def test_the_type_factor_weighs_on_every_part(suite: Suite, task: Task) -> None:
+async def test_the_type_factor_weighs_on_every_part(suite: Suite, task: Task) -> None:
     strange = replace(task, options={"goal": {**task.options["goal"], "name": "Qwertz Asdf"}})
-    _, step = finish(suite, strange, bought(task))
-    assert step.reward == 0.0
-    assert step.verdict is not None
-    assert step.verdict.parts["r_type"] == 0.0
-    assert all(item.value == 0.0 for item in step.verdict.criteria if item.weight)
+    verdict = (await take(suite, strange, bought(task))).verdict
+    assert verdict is not None
+    assert (verdict.reward, verdict.parts["r_type"]) == (0.0, 0.0)
+    assert all(item.value == 0.0 for item in verdict.criteria if item.weight)
 
 
-def test_no_purchase_no_reward(suite: Suite, task: Task) -> None:
-    _, step = finish(suite, task, ["click[search]"] * suite.domain.config.max_turns)
-    assert (step.truncated, step.reward) == (True, 0.0)
-    assert step.verdict is not None
-    assert step.verdict.valid
-    assert step.verdict.parts == {"bought": None}
-    assert not any(item.passed for item in step.verdict.criteria)
+async def test_no_purchase_no_reward(suite: Suite, task: Task) -> None:
+    episode = await take(suite, task, ["click[search]"] * suite.domain.config.max_turns)
+    verdict = episode.verdict
+    assert verdict is not None
+    assert (episode.ended, verdict.valid, verdict.reward) == ("turn_limit", True, 0.0)
+    assert verdict.parts == {"bought": None}
+    assert not any(item.passed for item in verdict.criteria)
 
 
-def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
-    episode, _ = finish(suite, task, bought(task))
+async def test_without_a_state_there_is_no_grade(suite: Suite, task: Task) -> None:
+    episode = await take(suite, task, bought(task))
     events = [{**event, "ops": None} if event["type"] == "transition" else event for event in episode.ledger.events]
     finished = FinishedEpisode(task, events, episode.initial, episode.state, "purchase", 5)
     with pytest.raises(Fault, match="kept no state"):

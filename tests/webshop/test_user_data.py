@@ -15,7 +15,7 @@ from simia_gym.envs.webshop.user_data import load, read_products
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Row, Task
 
-from .test_grade import finish
+from ..proof.stage import take
 from .test_products import entry as product
 
 
@@ -99,12 +99,14 @@ def test_goals_from_nothing_but_products(tmp_path: Path) -> None:
     assert len({task.id for task in tasks}) == len(tasks)
 
 
-def test_it_plays(tmp_path: Path) -> None:
+async def test_it_plays(tmp_path: Path) -> None:
     write(tmp_path, "items_shuffle_1000.json", [entry(n, Attributes=["quiet"]) for n in range(1, 13)])
     suite = load_suite(EnvConfig(env="simia/webshop-v0", split="all", data=str(tmp_path)))
     goal = suite.tasks[0].options["goal"]
     clicks = [f"click[{name}]" for name in (goal["asin"], goal["goal_options"][0], "buy now")]
-    assert finish(suite, suite.tasks[0], ["search[desk clock]", *clicks])[1].reward == 1.0
+    verdict = (await take(suite, suite.tasks[0], ["search[desk clock]", *clicks])).verdict
+    assert verdict is not None
+    assert verdict.reward == 1.0
     assert suite.domain.hash != load_suite(EnvConfig(env="simia/webshop-v0")).domain.hash
     with pytest.raises(InputError, match="no task generator"):
         load_suite(EnvConfig(env="simia/webshop-v0", data=str(tmp_path), generated=1))
