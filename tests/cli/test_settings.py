@@ -1,4 +1,4 @@
-"""Settings: each is declared once, as keyword, option with help and bounds, and JSON; without effect it is refused."""
+"""Settings: each is declared once, as keyword, option with help and bounds, and JSON."""
 
 from __future__ import annotations
 

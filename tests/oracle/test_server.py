@@ -19,6 +19,7 @@ from ..work import calls_in
 from .asking import about, about_task, ask, data, fetch, human, ledger_prompt, retail, system
 
 PROMPT = ledger_prompt(retail(), {}, "get_order_details", {"order_id": "#W1"})
+MANIFEST = "grammar: tools\nmax_turns: 3\nreward: a:b\n"
 FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
 
 
@@ -173,7 +174,7 @@ HINT = {"id": "x", "kind": "goal", "question": "?", "facts": {"program": "guess"
 
 
 @pytest.mark.parametrize(
-    ("known", "parts", "last", "words"),
+    ("server", "parts", "last", "words"),
     [
         ("blind", [data("domain", {"name": "nowhere"})], [data("state", {}), data("call", {})], "nowhere"),
         ("blind", [data("domain", 3)], [data("state", {}), data("call", {})], "names no domain"),
@@ -197,18 +198,15 @@ HINT = {"id": "x", "kind": "goal", "question": "?", "facts": {"program": "guess"
     ],
 )
 def test_a_prompt_that_makes_no_sense_is_refused_with_the_reason(
-    known: str, parts: list[str], last: list[str], words: str, request: pytest.FixtureRequest
+    server: str, parts: list[str], last: list[str], words: str, request: pytest.FixtureRequest
 ) -> None:
-    got = ask(request.getfixturevalue(known), [system(*parts), human(*last)])
+    got = ask(request.getfixturevalue(server), [system(*parts), human(*last)])
     assert got.status == 400
     assert words in got.json["error"]["message"]
 
 
 def test_a_bug_in_a_world_is_no_server_error(tmp_path: Path) -> None:
-    (tmp_path / "domain.yaml").write_text(
-        "name: broken\nversion: 1\ntitle: t\ndescription: d\ngrammar: tools\nmax_turns: 3\n"
-        "reward: a:b\nworld: world.py:Broken\n"
-    )
+    (tmp_path / "domain.yaml").write_text(f"name: broken\n{MANIFEST}world: world.py:Broken\n")
     (tmp_path / "world.py").write_text(
         "from simia_gym.domain.tools import tool\nfrom simia_gym.domain.world import World\n\n\nclass Broken(World):\n"
         '    @tool()\n    def look(self, db) -> str:\n        """Look."""\n'
@@ -227,9 +225,7 @@ def test_a_bug_in_a_world_is_no_server_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_folder_goes_before_the_installed_domain_of_its_name(tmp_path: Path, own: bool) -> None:
-    (tmp_path / "domain.yaml").write_text(
-        "name: retail\nversion: 1\ntitle: t\ndescription: d\ngrammar: tools\nmax_turns: 3\nreward: a:b\n"
-    )
+    (tmp_path / "domain.yaml").write_text(f"name: retail\n{MANIFEST}")
     with serve_in_thread(OracleOptions(domains=(tmp_path,) if own else (), data_free=True)) as server:
         got = ask(server, PROMPT)
     assert got.status == (400 if own else 200)
