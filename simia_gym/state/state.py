@@ -114,13 +114,9 @@ class State:
 
     def updated(self, changes: Mapping[str, Mapping[str, Change]]) -> State:
         """Make a state with changed rows, by table and key; this one if there are no changes."""
-        tables: dict[str, Table] | None = None
-        for name, rows in changes.items():
-            if rows:
-                if tables is None:
-                    tables = dict(self._tables)
-                tables[name] = (tables.get(name) or Table.of({})).updated(rows)
-        return self if tables is None else State(tables, self._origin)
+        held = self._tables
+        new = {name: (held.get(name) or Table.of({})).updated(rows) for name, rows in changes.items() if rows}
+        return State({**held, **new}, self._origin) if new else self
 
     def table(self, name: str) -> Table | None:
         """The `Table` object, for indexes; None if it does not exist."""
