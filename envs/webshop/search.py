@@ -77,12 +77,9 @@ class SearchIndex:
     """
 
     def __init__(self, products: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        self.ids: list[str] = []
-        counts: list[Counter[str]] = []
-        for asin, product in products:
-            self.ids.append(asin)
-            counts.append(Counter(terms(document(product))))
-        self._postings = _weigh(counts)
+        texts = {asin: document(product) for asin, product in products}
+        self.ids = [*texts]
+        self._postings = _weigh([Counter(terms(text)) for text in texts.values()])
         self.results = lru_cache(_REMEMBERED)(self._search)
 
     def _search(self, keywords: str) -> FrozenList:
