@@ -32,6 +32,9 @@ def _function(parameters: str, gives: str, *, default: Any = None) -> Any:
     return Field(default, description=f"Function({parameters}) -> {gives}.", json_schema_extra=extra)
 
 
+_CRITERIA = "further rubric items; one with the id of an item that is there changes its keys"
+
+
 def _option(value: Any) -> Any:
     given = {"say": value} if isinstance(value, str | list) else value
     return {name: listed(texts) for name, texts in given.items()} if isinstance(given, dict) else given
@@ -122,9 +125,7 @@ class BreachDeclaration(Variant):
     """A variant to which a rule must object; the kind of its tasks is `refuse_WISH_BREACH` if not given."""
 
     rule: str = Field(description="The rule of the wish that must object.")
-    criteria: str | None = _function(
-        "case, drawn", "further rubric items; one with the id of an item that is there changes its keys"
-    )
+    criteria: str | None = _function("case, drawn", _CRITERIA)
 
 
 class EdgeDeclaration(Variant):
@@ -161,9 +162,7 @@ class WishDeclaration(StrictModel):
     about: CuePattern = Field(
         "", description="Pattern of what names the answer, where others of its kind stand beside it."
     )
-    criteria: str | None = _function(
-        "case, drawn", "further rubric items; one with the id of an item that is there changes its keys"
-    )
+    criteria: str | None = _function("case, drawn", _CRITERIA)
     then: Texts = Field(
         (), description="Wishes about the same rows, one of which half of the customers with a further wish have next."
     )
