@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -115,7 +115,7 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
         names = {name.lstrip("#") for sentence, name in said.ids if sentence is claim.sentence}
         if claim.deed and not calls:
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence
-        elif names and calls and all(names.isdisjoint(_ids_of(finished, call, args.ids)) for call in calls):
+        elif args.ids and names and calls and not any(_concerns(finished, call, names, args.ids) for call in calls):
             yield f"claimed a deed that concerned something else than {min(names)}", claim.sentence
     same = [call for call in writes if told.request in (None, call.request)]
     if any(call.event < told.event for call in same):
@@ -151,11 +151,11 @@ def _heard(finished: FinishedEpisode, before: int, *keys: str) -> Iterator[str]:
             yield from (str(event.get(key)) for key in keys)
 
 
-def _ids_of(finished: FinishedEpisode, call: CallMade, ids: re.Pattern[str] | None) -> set[str]:
-    """The ids in a call, its answer and what it changed."""
+def _concerns(finished: FinishedEpisode, call: CallMade, names: Set[str], ids: re.Pattern[str]) -> bool:
+    """Whether one of some ids stands in a call, in its answer or in what it changed."""
     event = finished.events[call.event]
-    text = f"{event['call']} {event['observation']} {event.get('ops')}".lower()
-    return {found[0].lstrip("#") for found in ids.finditer(text)} if ids else set()
+    texts = (str(event.get(key)).lower() for key in ("call", "observation", "ops"))
+    return any(found[0].lstrip("#") in names for text in texts for found in ids.finditer(text))
 
 
 def _gives(call: CallMade, args: BackedArgs) -> bool:
