@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import encode, texts_in
 from simia_gym.language import visible
 from simia_gym.record.finished_episode import CallMade, Event, FinishedEpisode
 from simia_gym.types import CriterionKind, CriterionResult, Evidence
@@ -116,19 +116,7 @@ def stands_in(event: Event, quote: str) -> bool:
             return True
     if quote in encode(event).decode():
         return True
-    return any(quote in text or quote in visible(text).text for text in _strings(event))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key)
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
+    return any(quote in text or quote in visible(text).text for text in texts_in(event, keys=True))
 
 
 def unfounded(finished: FinishedEpisode, evidence: Iterable[Evidence]) -> Evidence | None:

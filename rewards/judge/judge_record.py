@@ -19,9 +19,9 @@ still too long, ``{"by": "env", "idle": 700}`` replaces 700 actions that changed
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import encode, texts_in
 from simia_gym.errors import Fault
 from simia_gym.language import visible
 from simia_gym.llm.blocks import safe_json
@@ -74,7 +74,7 @@ def texts_of(event: Event) -> dict[Side, list[str]]:
     texts: dict[Side, list[str]] = {"said": [], "called": [], "heard": [], "seen": []}
     for entry in _entries(event):
         if "call" in entry:
-            texts["called"] += [encode(entry["call"]).decode(), *_strings(entry["call"])]
+            texts["called"] += [encode(entry["call"]).decode(), *texts_in(entry["call"])]
         else:
             side = _SIDES.get(entry["by"], "seen")
             texts[side] += [entry[key] for key in ("text", "answer", "ended") if key in entry]
@@ -148,15 +148,3 @@ def _without_idle(finished: FinishedEpisode, entries: list[JsonObject], kept: in
 def _halves(key: str, text: str, limit: int) -> JsonObject:
     head, tail = limit * 2 // 3, limit // 3
     return {key: text[:head], "left_out": len(text) - head - tail, "end": text[len(text) - tail :]}
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """All strings in a JSON value, without keys."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any
 
-from simia_gym.common.json_encoding import decode
+from simia_gym.common.json_encoding import decode, texts_in
 from simia_gym.language import read
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
@@ -52,7 +52,7 @@ def unshown(
     amounts = [amount for amount in stated if amount not in known]
     if not amounts:
         return None
-    texts = [text for write in writes for text in _texts(dict(write.arguments))]
+    texts = [text for write in writes for text in texts_in(write.arguments)]
     given = frozenset([*texts, *(text.lstrip("#") for text in texts)])
     own = {str(write.arguments[name]).lstrip("#") for write in writes for name in objects & write.arguments.keys()}
     named = own.union(text for text in (*given, *ID.findall(told)) if ID.fullmatch(text))
@@ -122,15 +122,6 @@ def _decoded(answer: str) -> Any:
         return decode(answer)
     except (ValueError, RecursionError):
         return answer
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _strings(row: Mapping[str, Any]) -> list[str]:

@@ -43,7 +43,7 @@ def named(value: Any, mark: str) -> Iterator[str]:
                 yield from [inside] if isinstance(inside, str) else inside
             elif inside and not isinstance(inside, str):
                 yield from named(inside, mark)
-    elif isinstance(value, (tuple, dict)):
+    elif isinstance(value, tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             if not isinstance(item, str):
                 yield from named(item, mark)
@@ -156,7 +156,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _texts(value: Any) -> Any:
-    items = value if isinstance(value, (list, tuple)) else [value]
+    items = value if isinstance(value, list | tuple) else [value]
     return tuple(map(_text, items))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from simia_gym.common.json_encoding import decode
+from simia_gym.common.json_encoding import decode, texts_in
 from simia_gym.common.text_cache import cached_by_text
 from simia_gym.language import Reading, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
@@ -64,7 +64,7 @@ def unproposed(
     first, own = groups[0][0], str(call.arguments[groups[0][0]])
     known = {str(one.arguments[first]) for one in finished.calls if first in one.arguments and one.event < call.event}
     told = dict(_told(finished, own, known, yes))
-    proposal = [part for parts in ([read(yes.text)], *reversed(told.values())) for part in parts]
+    proposal = [part for parts in (*told.values(), [read(yes.text)]) for part in parts]
     search = _Search(finished, spoken, yes)
     for group in groups[known == {own} :]:
         if not any(search.names(call.arguments[name], proposal) for name in group):
@@ -86,9 +86,8 @@ def _told(
         if not written < told.event <= yes.event:
             continue
         said = read(told.text).standing
-        whole = inside and not any(other.stands_in(said) for other in others)
         kept: list[Reading] = []
-        for part in [said] if whole else said.parts:
+        for part in said.parts if others else [said]:
             if mine.stands_in(part):
                 inside = True
             elif any(other.stands_in(part) for other in others):
@@ -97,14 +96,6 @@ def _told(
                 kept.append(part)
         if kept:
             yield told.event, kept
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a list of arguments and in the lists among them."""
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, str):
-            yield item
-        yield from _texts(item)
 
 
 class _Search:
@@ -125,7 +116,7 @@ class _Search:
         finished, yes = self._finished, self._yes.event
         then = next((turn.event for turn in finished.user_turns if turn.event > yes), len(finished.events))
         made = [one.arguments for one in finished.calls if one.writes and yes < one.event < then]
-        return {text for each in made for text in _texts(list(each.values()))}
+        return {text for each in made for text in texts_in(each)}
 
     def names(self, value: Any, texts: Sequence[Reading]) -> bool:
         """Whether one of several texts names an argument."""

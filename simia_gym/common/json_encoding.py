@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
 
@@ -117,6 +117,20 @@ def as_text(data: bytes | str) -> str:
     except UnicodeDecodeError:
         pass
     return BASE64 + b64encode(data).decode()
+
+
+def texts_in(value: Any, *, keys: bool = False) -> Iterator[str]:
+    """Every text in a JSON value; those of its keys only with ``keys``."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if keys:
+                yield str(key)
+            yield from texts_in(item, keys=keys)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts_in(item, keys=keys)
 
 
 def as_bytes(text: str) -> bytes:

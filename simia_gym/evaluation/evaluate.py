@@ -96,8 +96,8 @@ def evaluate(
 
         def on_traceback(trace: str) -> None:
             if not traces:  # only the first one, because one bug often fails many episodes
+                traces.append(trace)
                 logger.error("an episode ended with an unexpected exception:\n%s", trace)
-            traces.append(trace)
 
         pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), on_done=on_done)
         pool.on_traceback = on_traceback

@@ -22,8 +22,7 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-_DIGITS = frozenset("0123456789")
-_DIGITS_AND_SIGNS = _DIGITS.union("$€£¥%")
+_DIGITS_AND_SIGNS = frozenset("0123456789$€£¥%")
 _AMOUNT = re.compile(
     r"(?:[$€£¥]|\b(?:usd|eur|gbp)) ?(\d+(?:\.\d+)?)"
     rf"|\b(\d+(?:\.\d+)?|{'|'.join(NUMBER_WORDS[1:])})(?= ?(?:(?:us )?dollars?|bucks?|usd)\b(?!:))"
@@ -44,7 +43,6 @@ def numbers_in(text: str) -> frozenset[tuple[Decimal, bool]]:
 
 def amounts_in(text: str) -> Iterator[Decimal]:
     """Find the amounts of money in a normalised text."""
-    if not _DIGITS.isdisjoint(text) or "dollar" in text or "buck" in text:
-        for dollars, words in _AMOUNT.findall(text):
-            amount = dollars or words
-            yield Decimal(amount if amount[0].isdigit() else NUMBER_WORDS.index(amount))
+    for dollars, words in _AMOUNT.findall(text):
+        amount = dollars or words
+        yield Decimal(amount if amount[0].isdigit() else NUMBER_WORDS.index(amount))

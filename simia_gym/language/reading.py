@@ -178,14 +178,15 @@ class Reading:
             kind: A regular expression of what a value looks like, over lower-case text.
             about: A regular expression of what names the value, such as the word "total"; anything does if empty.
         """
-        found = self._asserted.get((kind, about))
+        found = self._answers.get((kind, about))
         if found is None:
             found = asserted(self.sentences, re.compile(kind), re.compile(about) if about else None)
-            self._asserted[kind, about] = found
+            self._answers[kind, about] = found
         return found
 
     @cached_property
-    def _asserted(self) -> dict[tuple[str, str], Asserted]:
+    def _answers(self) -> dict[tuple[str, str], Asserted]:
+        """What was found, for user and reward, who ask the same; otherwise a step takes 2 to 4% more instructions."""
         return {}
 
     @cached_property

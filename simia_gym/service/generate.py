@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import encode, texts_in
 from simia_gym.domain.goal import goal_of
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.errors import InputError
@@ -72,7 +72,7 @@ class Generator:
     def __init__(self, service: Service, name: str) -> None:
         self.service, self.name = service, name
         self.base = State.from_tables(service.tables)
-        self._texts = frozenset(_texts(service.tables))
+        self._texts = frozenset(texts_in(service.tables, keys=True))
         declared = service.declared
         self._allowed, self._refused = declared.allowed, declared.refused
         self.kinds: dict[str, list[Pair]] = {}
@@ -394,15 +394,6 @@ class Generator:
                 what = f"{declared.do} changes the slot {slot!r}, so that what customers say tells what is forbidden"
                 fix = "Set it under `slots`, which every task of the wish takes as often."
                 raise InputError(what, where=self._where(wish, variant, "do"), fix=fix)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
-            yield from _texts(item)
 
 
 def write_fixed(generator: Generator, folder: Path, train: int | Sequence[str], test: int | Sequence[str]) -> None:

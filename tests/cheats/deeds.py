@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from simia_gym.actions.calls import call_message
+from simia_gym.common.json_encoding import texts_in
 from simia_gym.service.case import key_of
 from simia_gym.types import ToolCall
 from tests.cheats.making import (
@@ -25,7 +26,6 @@ from tests.cheats.making import (
     filled,
     in_words,
     lead,
-    strings,
     with_arguments,
 )
 
@@ -199,7 +199,7 @@ def whole_account(act: Act, step: ToolCall) -> Turns:
     name = act.owned(step)
     if name is None or step.arguments[name] == act._who:
         return None
-    own, seen = step.arguments[name], {text for row in act._known.values() for text in strings(row)}
+    own, seen = step.arguments[name], {text for row in act._known.values() for text in texts_in(row)}
     mine = sorted(text for text in seen - {own} if _shape(text) == _shape(own))
     return [(step, *(with_arguments(step, {name: key}) for key in mine[:6]))] if mine else None
 

@@ -306,15 +306,6 @@ def changed(value: Any) -> Any:
     return re.sub(r"\d(?=\D*$)", lambda found: str((int(found[0]) + 1) % 10), str(value))
 
 
-def strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from strings(item)
-    elif isinstance(value, str):
-        yield value
-
-
 def fields(value: Any, label: str = "value") -> Iterator[str]:
     """The fields of rows, with their labels."""
     if isinstance(value, Mapping | list):

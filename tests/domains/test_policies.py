@@ -10,12 +10,12 @@ import pytest
 
 from simia_gym.actions.calls import read_action
 from simia_gym.common.event_loop import run_sync
+from simia_gym.common.json_encoding import texts_in
 from simia_gym.policies import Policy
 from simia_gym.rollout.play import play
 from simia_gym.types import Calls, Message, PolicyAction, Task, Verdict
 from simia_gym.users.cues import Cues
 
-from ..cheats.making import strings
 from .table import World
 
 Watch = Callable[[PolicyAction, Sequence[Message]], None]
@@ -64,7 +64,7 @@ def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: Worl
         if isinstance(parsed, Calls):
             seen = words("\n".join(str(message["content"]) for message in messages))
             for name, argument in ((n, a) for call in parsed.calls for n, a in call.arguments.items()):
-                for text in () if name in world.own.unheard else strings(argument):
+                for text in () if name in world.own.unheard else texts_in(argument):
                     assert words(text) <= seen, f"{text!r} stood in no earlier message"
                     checked += 1
 

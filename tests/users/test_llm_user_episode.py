@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from simia_gym.common.json_encoding import texts_in
 from simia_gym.types import JsonObject
 
 from ..attacks.test_hostile_models import played
-from ..cheats.making import strings
 from ..model_server import Asked
 from ..retail.play import generator, suite
 from ..simulators.desk import failed, tool_call
@@ -78,7 +78,7 @@ async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
     others = [each for each in asked if not each.has("customer")]
     assert len(told) == 3
     assert {"simulator", "judge"} == {"judge" if each.has("criterion") else "simulator" for each in others}
-    private = {text for text in strings(TASK.user) if len(text) > 8 and text not in DOMAIN.policy}
+    private = {text for text in texts_in(TASK.user) if len(text) > 8 and text not in DOMAIN.policy}
     private -= {name for name in private if name in DOMAIN.specs}
     assert TASK.user["facts"]["email"]["values"][0] in private
     seen = [json.dumps(each.body, ensure_ascii=False) for each in others]
