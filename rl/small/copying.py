@@ -77,8 +77,9 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
             for written in (layer.self_attn.o_proj, layer.mlp.down_proj):
                 written.weight[:told] = 0.0
 
-        angles = _angles(config, size)[:PAIRS]
         fast = torch.arange(PAIRS)
+        theta = float(config.rope_parameters["rope_theta"])
+        angles = theta ** -(2 * fast.float() / size)  # rotation of each pair from one position to the next, in radians
         looking = torch.zeros(size, width)
         looking[fast, 0] = 1.0
         for place in range(back):
@@ -105,14 +106,6 @@ def write_copying_heads(model: Any, texts: Sequence[str], *, seed: int) -> None:
                 _write(layer.self_attn, place, group, size, looking, found, _reading(codes, own, width), saying)
         for norm in (layers[1].self_attn.q_norm, layers[1].self_attn.k_norm):
             norm.weight[slow] = _FAR
-
-
-def _angles(config: Any, size: int) -> Any:
-    """Rotation of each pair of dimensions from one position to the next, in radians."""
-    import torch
-
-    theta = float(config.rope_parameters["rope_theta"])
-    return theta ** -(torch.arange(0, size, 2).float() / size)
 
 
 def _reading(rows: Any, place: slice, width: int) -> Any:

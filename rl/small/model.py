@@ -44,12 +44,9 @@ class Size:
             size = replace(size, heads=heads, kv_heads=heads)
         if hidden is not None:
             width = max(8, hidden // size.heads // 8 * 8)
-            size = replace(size, hidden=hidden, head_dim=width, intermediate=_wide(hidden))
+            inner = (hidden * 8 // 3 + 31) // 32 * 32
+            size = replace(size, hidden=hidden, head_dim=width, intermediate=inner)
         return size
-
-
-def _wide(hidden: int) -> int:
-    return (hidden * 8 // 3 + 31) // 32 * 32
 
 
 SIZES: Mapping[str, Size] = {

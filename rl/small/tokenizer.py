@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -79,7 +80,8 @@ def train_tokenizer(
         def words(text: str) -> list[str]:
             return [word for word, _ in cutter.pre_tokenize_str(text)]
 
-        said = [[word for text in _texts(_spoken(talk), found) for word in words(text)] for talk in some]
+        spoken = [[message for message in talk if message["role"] == "assistant"] for talk in some]
+        said = [[word for text in _texts(talk, found) for word in words(text)] for talk in spoken]
         documents = [[words(text) for text in _texts(talk, found)] for talk in some]
         found += find_phrases(documents, said, share=_SHARE, most=room - len(found))
     tokenizer = Tokenizer(models.BPE())
@@ -115,17 +117,8 @@ def _texts(conversation: Iterable[Message], phrases: Sequence[str]) -> Iterator[
         yield from (part for part in rule.split(str(message["content"])) if part)
 
 
-def _spoken(conversation: Iterable[Message]) -> list[Message]:
-    return [message for message in conversation if message["role"] == "assistant"]
-
-
-_rules: dict[tuple[str, ...], re.Pattern[str]] = {}
-
-
+@lru_cache(maxsize=1)
 def _rule(tokens: tuple[str, ...]) -> re.Pattern[str]:
     """A pattern that finds tokens; the longest match wins."""
-    if tokens not in _rules:
-        _rules.clear()
-        longest_first = sorted(tokens, key=len, reverse=True)
-        _rules[tokens] = re.compile("|".join(map(re.escape, longest_first)))
-    return _rules[tokens]
+    longest_first = sorted(tokens, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)))
