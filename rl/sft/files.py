@@ -17,7 +17,7 @@ from simia_gym.actions import Grammar, get_grammar
 from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
-from simia_gym.common.files import parse_json
+from simia_gym.common.files import parse_json, read_jsonl
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.rl.chat.trajectories import Trajectory, conversations
@@ -84,19 +84,17 @@ def read_trajectories(
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
-    if not path.is_file():
-        raise InputError("the file does not exist", where=str(path), fix="Check the path.")
-    if path.suffix == PARQUET:
-        require("trl", "datasets")
-        from datasets import Dataset
-
-        for number, row in enumerate(Dataset.from_parquet(str(path)), start=1):
-            yield f"{path}, row {number}", row
+    if path.suffix != PARQUET:
+        for number, row in read_jsonl(path, what="file"):
+            yield f"{path}:{number}", row
         return
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield f"{path}:{number}", parse_json(line, where=str(path), line=number)
+    require("trl", "datasets")
+    from datasets import Dataset
+
+    if not path.is_file():
+        raise InputError("there is no such file", where=str(path), fix="Check the path.")
+    for number, row in enumerate(Dataset.from_parquet(str(path)), start=1):
+        yield f"{path}, row {number}", row
 
 
 def _as_raw_text(messages: list[Any], where: str) -> list[Any]:

@@ -108,6 +108,13 @@ def test_rows_of_tasks_for_testing_are_refused(tmp_path: Path) -> None:
         list(read_trajectories(path))
 
 
+def test_a_file_that_is_missing_or_not_text_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "latin.jsonl").write_bytes(b'{"messages": "\xe9"}\n')
+    for name, said in (("latin.jsonl", "not UTF-8"), ("no.jsonl", "no such file"), ("no.parquet", "no such file")):
+        with pytest.raises(InputError, match=rf"{name}: .*{said}"):
+            list(read_trajectories(tmp_path / name))
+
+
 @pytest.mark.parametrize(
     ("tasks", "asked", "held_out"),
     [
