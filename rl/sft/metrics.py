@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from simia_gym.rl.curve import Points, draw_curve
+from simia_gym.rl.verl_run.log import Tail
 
 METRICS = "metrics.jsonl"
 CURVE = "curve.png"
@@ -23,11 +24,7 @@ def write_line(folder: Path, line: Mapping[str, Any]) -> None:
 
 def read_lines(folder: Path) -> list[dict[str, Any]]:
     """Read the metrics of a run; an incomplete last line is skipped."""
-    path = folder / METRICS
-    if not path.is_file():
-        return []
-    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    return [orjson.loads(line) for line in lines]
+    return [orjson.loads(line) for line in Tail(folder / METRICS).lines()]
 
 
 def forget_after(folder: Path, step: int) -> float:

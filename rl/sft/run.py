@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from simia_gym.rl.chat.tokens import ChatTokens
 from simia_gym.rl.chat.trajectories import Trajectory
 from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.sft import metrics, trainer, with_verl
+from simia_gym.rl.sft.encode import encode_all
 from simia_gym.rl.sft.files import write_trajectories
 from simia_gym.rl.sft.fresh_ids import FreshIds
 from simia_gym.rl.sft.fresh_words import FreshWords
@@ -81,7 +83,10 @@ def train_sft(
     if save_data is not None:
         write_trajectories(save_data, gathered.train)
         say(f"{len(gathered.train)} trajectories written to {save_data}")
-    train, held_out = trainer.encode_sets(tokenizer, gathered, settings.max_length, thinking)
+    train, held_out = (
+        encode_all(tokenizer, [item.messages for item in items], max_length=settings.max_length, thinking=thinking)
+        for items in (gathered.train, gathered.held_out)
+    )
     learned = sum(row.learned for row in train.rows)
     read = sum(len(row.input_ids) for row in train.rows)
     left_out = train.too_long + held_out.too_long
@@ -111,11 +116,11 @@ def train_sft(
     folder = out / POLICY
     if processes > 1:
         say(f"verl trains in {processes} processes (--processes 1: TRL in one); log: {out / with_verl.LOG}")
-        run = with_verl.VerlRun.of(settings, out, processes, model.config, train, held_out)
+        run = with_verl.VerlRun(settings, out, processes, model.config, train, held_out)
         del model
         if held_out.rows and not run.validates:
             say(f"held-out trajectories do not fill a batch of {settings.batch_size}, so verl measures none")
-        with_verl.export(run.train(on_log, resume=resume), folder)
+        shutil.copytree(run.train(on_log, resume=resume), folder, dirs_exist_ok=True)
         steps = run.steps
         looks = [line for line in metrics.read_lines(out) if "eval_loss" in line]
         measured = {"eval_loss": float(looks[-1]["eval_loss"])} if looks else {}
@@ -149,11 +154,20 @@ def gather(settings: SFTSettings, played: Callable[[], None] = lambda: None) -> 
     Raises:
         InputError: There are no trajectories, or one has another kind of system message than the settings.
     """
-    found = _gather(settings, played)
+    asked: dict[str, Any] = {"held_out": settings.held_out, "prompt": settings.prompt, "least": settings.least}
+    if settings.data:
+        found = from_files([Path(name) for name in settings.data], envs=settings.envs, **asked)
+    else:
+        asked |= {"seed": settings.seed, "expert": settings.expert}
+        found = from_experts(settings.envs, settings.trajectories, on_one=played, **asked)
+    other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
+    if other:
+        what = f"{other} conversations were held with another prompt than {settings.prompt!r}"
+        raise InputError(what, where="prompt", fix="Set the prompt of the conversations.")
     found.train, found.held_out = _shortened(found.train, settings), _shortened(found.held_out, settings)
     random = Random(settings.seed)
-    for asked, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
-        if asked:
+    for wanted, exchange in ((settings.fresh_words, FreshWords), (settings.fresh_ids, FreshIds)):
+        if wanted:
             fresh = exchange([item.messages for item in found.train], random)
             found.train = [replace(item, messages=fresh.of(item.messages)) for item in found.train]
     return found
@@ -170,33 +184,6 @@ def _shortened(trajectories: Sequence[Trajectory], settings: SFTSettings) -> lis
         place = seen[kind] + list(seen).index(kind)  # kinds differ in their first whole one
         kept.append(item if every and place % every == 0 else item.begun(turns))
     return kept
-
-
-def _gather(settings: SFTSettings, played: Callable[[], None]) -> Gathered:
-    if not settings.data:
-        return from_experts(
-            settings.envs,
-            settings.trajectories,
-            held_out=settings.held_out,
-            prompt=settings.prompt,
-            seed=settings.seed,
-            least=settings.least,
-            expert=settings.expert,
-            on_one=played,
-        )
-    paths = [Path(name) for name in settings.data]
-    found = from_files(
-        paths,
-        held_out=settings.held_out,
-        least=settings.least,
-        prompt=settings.prompt,
-        envs=settings.envs,
-    )
-    other = sum(bool(item.prompt) and item.prompt != settings.prompt for item in (*found.train, *found.held_out))
-    if other:
-        what = f"{other} conversations were held with another prompt than {settings.prompt!r}"
-        raise InputError(what, where="prompt", fix="Set the prompt of the conversations.")
-    return found
 
 
 def check(settings: SFTSettings, out: Path, resume: bool) -> int:

@@ -11,11 +11,8 @@ from typing import Any
 import orjson
 
 from simia_gym.errors import InputError
-from simia_gym.policies.base import Thinking
-from simia_gym.rl.chat.thinking import DEFAULT
 from simia_gym.rl.extras import hide_progress_bars, require
-from simia_gym.rl.sft.encode import EncodedSet, encode_all
-from simia_gym.rl.sft.gather import Gathered
+from simia_gym.rl.sft.encode import EncodedSet
 from simia_gym.rl.sft.order import MixedLengths
 from simia_gym.rl.sft.settings import SFTSettings
 
@@ -66,17 +63,6 @@ def number_of_processes(settings: SFTSettings) -> int:
         what = f"{settings.processes} processes need as many graphics cards, and there are {cards}"
         raise InputError(what, where="processes", fix="Use fewer.")
     return settings.processes or max(1, cards)
-
-
-def encode_sets(
-    tokenizer: Any, gathered: Gathered, max_length: int, thinking: Thinking = DEFAULT
-) -> tuple[EncodedSet, EncodedSet]:
-    """Encode the training and the held-out trajectories."""
-    train, held_out = (
-        encode_all(tokenizer, [item.messages for item in items], max_length=max_length, thinking=thinking)
-        for items in (gathered.train, gathered.held_out)
-    )
-    return train, held_out
 
 
 def make_trainer(

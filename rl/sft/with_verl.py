@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.sft.trainer import ACTIVATIONS, activation_bytes, computes_in_bf16, number_of_steps
 from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rl.verl_run.hydra import QUIET_HYDRA, flat, quoted
-from simia_gym.rl.verl_run.log import last_error
+from simia_gym.rl.verl_run.log import Tail, last_error
 from simia_gym.rl.verl_run.process import PLUG_IN, THREADS, Training
 
 MAIN = "sft_trainer_engine"
@@ -80,45 +78,28 @@ def write_rows(path: Path, encoded: EncodedSet) -> None:
     parquet.write_table(Table.from_pylist(rows), path)
 
 
-@dataclass(frozen=True)
 class VerlRun:
     """A training with verl.
 
-    Attributes:
+    Args:
         settings: Its settings.
-        folder: The run's folder.
+        folder: The run's folder, where the conversations are written for verl.
         processes: Number of processes.
+        config: The model's configuration.
+        train: The training conversations.
+        held_out: The held-out conversations.
+
+    Attributes:
         steps: Number of optimizer steps.
-        bf16: Whether to compute in bfloat16.
-        on_cpu: Whether to train on CPU.
-        longest: Tokens of the longest conversation.
-        room: Tokens of one forward pass on CPU.
-        plain_logits: Whether the model's logits are a plain product of hidden states and output embeddings.
-        held_out: Number of held-out conversations.
-        rows: Number of training conversations.
+        validates: Whether verl measures held-out conversations; it leaves out what does not fill a batch.
+
+    Raises:
+        InputError: There are fewer conversations than a batch has.
     """
 
-    settings: SFTSettings
-    folder: Path
-    processes: int
-    steps: int
-    bf16: bool
-    on_cpu: bool
-    longest: int
-    room: int
-    plain_logits: bool
-    held_out: int
-    rows: int
-
-    @classmethod
-    def of(
-        cls, settings: SFTSettings, folder: Path, processes: int, config: Any, train: EncodedSet, held_out: EncodedSet
-    ) -> VerlRun:
-        """Write the conversations for verl, and derive the run from them and the model's configuration.
-
-        Raises:
-            InputError: There are fewer conversations than a batch has.
-        """
+    def __init__(
+        self, settings: SFTSettings, folder: Path, processes: int, config: Any, train: EncodedSet, held_out: EncodedSet
+    ) -> None:
         import torch
 
         if len(train.rows) < settings.batch_size:
@@ -126,30 +107,19 @@ class VerlRun:
             raise InputError(what, where="batch_size", fix="Use a smaller one.")
         write_rows(folder / "train.parquet", train)
         write_rows(folder / "held-out.parquet", held_out)
-        return cls(
-            settings,
-            folder.resolve(),
-            processes,
-            steps=number_of_steps(settings, len(train.rows)),
-            bf16=computes_in_bf16(settings.precision),
-            on_cpu=not torch.cuda.is_available(),
-            longest=max(len(row.input_ids) for row in (*train.rows, *held_out.rows)),
-            room=ACTIVATIONS // activation_bytes(config),
-            plain_logits=plain_logits(config),
-            held_out=len(held_out.rows),
-            rows=len(train.rows),
-        )
-
-    @property
-    def validates(self) -> bool:
-        """Whether verl measures held-out conversations; it leaves out what does not fill a batch."""
-        return self.held_out >= self.settings.batch_size
+        self._settings, self._folder, self._processes, self._config = settings, folder.resolve(), processes, config
+        self._on_cpu = not torch.cuda.is_available()
+        self._longest = max(len(row.input_ids) for row in (*train.rows, *held_out.rows))
+        self._batches = len(train.rows) // settings.batch_size
+        self.steps = number_of_steps(settings, len(train.rows))
+        self.validates = len(held_out.rows) >= settings.batch_size
 
     def overrides(self, *, resume: bool = False) -> list[str]:
         """Overrides of verl's configuration ``sft_trainer_engine``; those of ``--set`` come last."""
-        settings, folder = self.settings, self.folder
-        precision = "bf16" if self.bf16 else "fp32"
-        flash = not self.on_cpu and importlib.util.find_spec("flash_attn") is not None
+        settings, folder, on_cpu = self._settings, self._folder, self._on_cpu
+        precision = "bf16" if computes_in_bf16(settings.precision) else "fp32"
+        most = ACTIVATIONS // activation_bytes(self._config) if on_cpu else _TOKENS
+        flash = not on_cpu and importlib.util.find_spec("flash_attn") is not None
         warm_up, every = min(50, max(1, self.steps // 20)), max(10, self.steps // 20)
         declared = {
             "data": {
@@ -157,7 +127,7 @@ class VerlRun:
                 "val_files": str(folder / "held-out.parquet") if self.validates else None,
                 "train_batch_size": settings.batch_size,
                 "use_dynamic_bsz": settings.micro_batch is None,
-                "max_token_len_per_gpu": max(self.longest, self.room if self.on_cpu else _TOKENS),
+                "max_token_len_per_gpu": max(self._longest, most),
                 "micro_batch_size_per_gpu": settings.micro_batch or 1,
                 "custom_cls": {"path": f"pkg://{__name__}", "name": EncodedRows.__name__},
                 "num_workers": 0,
@@ -165,10 +135,10 @@ class VerlRun:
             "model": {
                 "path": str(Path(settings.policy).resolve()) if Path(settings.policy).is_dir() else settings.policy,
                 "use_remove_padding": flash,
-                "use_fused_kernels": self.plain_logits,
-                "enable_gradient_checkpointing": not self.on_cpu,
+                "use_fused_kernels": plain_logits(self._config),
+                "enable_gradient_checkpointing": not on_cpu,
             },
-            "engine": {"strategy": "fsdp2", "seed": settings.seed, "use_torch_compile": not self.on_cpu},
+            "engine": {"strategy": "fsdp2", "seed": settings.seed, "use_torch_compile": not on_cpu},
             "optim": {
                 "lr": settings.lr,
                 "lr_scheduler_type": "cosine",
@@ -185,7 +155,7 @@ class VerlRun:
                 "default_local_dir": str(folder / "checkpoints"),
                 "project_name": "simia",
                 "experiment_name": folder.name,
-                "total_epochs": math.ceil(self.steps / (self.rows // settings.batch_size)),
+                "total_epochs": math.ceil(self.steps / self._batches),
                 "total_training_steps": self.steps,
                 "logger": ["console", "file"],
                 "seed": settings.seed,
@@ -193,8 +163,8 @@ class VerlRun:
                 "test_freq": every if self.validates else -1,
                 "max_ckpt_to_keep": 2,
                 "resume_mode": "auto" if resume else "disable",
-                "device": "cpu" if self.on_cpu else "cuda",
-                "n_gpus_per_node": self.processes,
+                "device": "cpu" if on_cpu else "cuda",
+                "n_gpus_per_node": self._processes,
             },
         }
         added = {
@@ -209,18 +179,18 @@ class VerlRun:
 
     def command(self, *, resume: bool = False) -> list[str]:
         """Verl's own SFT trainer, started by torchrun in this Python."""
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(self.processes)]
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(self._processes)]
         words = [*self.overrides(resume=resume), *QUIET_HYDRA]
         return [sys.executable, *launcher, "-m", "verl.trainer.sft_trainer", *words]
 
     def environment(self) -> dict[str, str]:
         """Variables of all processes."""
         found = {"VERL_USE_EXTERNAL_MODULES": PLUG_IN, "HYDRA_FULL_ERROR": "1", "PYTHONUNBUFFERED": "1"}
-        found["VERL_FILE_LOGGER_PATH"] = str(self.folder.resolve() / "verl-metrics.jsonl")
-        if Path(self.settings.policy).is_dir():
+        found["VERL_FILE_LOGGER_PATH"] = str(self._folder / "verl-metrics.jsonl")
+        if Path(self._settings.policy).is_dir():
             found["HF_HUB_OFFLINE"] = "1"
-        if self.on_cpu:
-            threads = str(max(1, cores() // self.processes))
+        if self._on_cpu:
+            threads = str(max(1, cores() // self._processes))
             found |= {"VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", THREADS: threads}
         return found
 
@@ -230,38 +200,31 @@ class VerlRun:
         Raises:
             InputError: verl ended early; says why and where its log is.
         """
-        measured, log_file = Path(self.environment()["VERL_FILE_LOGGER_PATH"]), self.folder / LOG
+        measured, log_file = Path(self.environment()["VERL_FILE_LOGGER_PATH"]), self._folder / LOG
         measured.unlink(missing_ok=True)
         with log_file.open("ab") as log:
             offset = log.tell()
-            training = Training(self.folder, self.command(resume=resume), self.environment(), log)
+            training = Training(self._folder, self.command(resume=resume), self.environment(), log)
             try:
                 for line in _lines(measured, training):
                     found = line["data"]
                     on_log(line["step"], self.steps, {_NAMES[name]: found[name] for name in _NAMES if name in found})
             finally:
                 training.stop()
-        policy = self.folder / "checkpoints" / f"global_step_{self.steps}" / "huggingface"
+        policy = self._folder / "checkpoints" / f"global_step_{self.steps}" / "huggingface"
         if training.exit_code != 0 or not policy.is_dir():
             reason = last_error(log_file, offset) or f"verl ended with exit code {training.exit_code}"
             fix = f"See {log_file}; then give the same command with --resume."
-            raise InputError(f"the training ended early: {reason}", where=str(self.folder), fix=fix)
+            raise InputError(f"the training ended early: {reason}", where=str(self._folder), fix=fix)
         return policy
 
 
 def _lines(path: Path, training: Training) -> Iterator[dict[str, Any]]:
     """The lines of verl's metrics until the training ends."""
-    read = 0
+    tail = Tail(path)
     while True:
         ended = training.exit_code is not None
-        if path.is_file():
-            with path.open("rb") as file:
-                file.seek(read)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    read += len(line)
-                    yield orjson.loads(line)
+        yield from map(orjson.loads, tail.lines())
         if ended:
             return
         training.wait(_LOOK)
@@ -283,8 +246,3 @@ def latest_step(folder: Path) -> int:
     """The step of the last complete checkpoint of verl; -1 if there is none."""
     tracker = folder / "checkpoints" / "latest_checkpointed_iteration.txt"
     return int(tracker.read_text(encoding="utf-8")) if tracker.is_file() else -1
-
-
-def export(source: Path, target: Path) -> None:
-    """Copy the trained policy out of its checkpoint."""
-    shutil.copytree(source, target, dirs_exist_ok=True)

@@ -29,14 +29,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GraniteConfig, Gra
 from trl import SFTTrainer
 
 import simia_gym.rl.sft.run as run
-from simia_gym.rl.sft.encode import Encoded, EncodedSet, encode
+from simia_gym.rl.sft.encode import Encoded, EncodedSet, encode, encode_all
 from simia_gym.rl.sft.gather import from_experts
 from simia_gym.rl.sft.metrics import forget_after, read_lines, write_line
 from simia_gym.rl.sft.settings import SFTSettings
 from simia_gym.rl.sft.trainer import (
     activation_bytes,
     computed_at_once,
-    encode_sets,
     last_checkpoint,
     last_evaluation,
     load,
@@ -241,7 +240,10 @@ def make(
         shape |= {"num_key_value_heads": 2, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
         model = GraniteForCausalLM(GraniteConfig(logits_scaling=8.0, initializer_range=0.5, **shape))
     gathered = from_experts([SHOP], number, held_out=held_out, prompt="compact")
-    train, looked_at = encode_sets(tokenizer, gathered, 2000)
+    train, looked_at = (
+        encode_all(tokenizer, [item.messages for item in items], max_length=2000)
+        for items in (gathered.train, gathered.held_out)
+    )
     return make_trainer(model, tokenizer, train, looked_at, settings, folder, on_log=lambda *given: None)
 
 

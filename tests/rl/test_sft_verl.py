@@ -39,7 +39,7 @@ def test_verl_reads_the_tokens_and_masks_of_our_trainer(start: Path, tmp_path: P
     train = encode_all(AutoTokenizer.from_pretrained(start), [talk.messages for talk in talks], max_length=3_000)
     extra = {"data.max_token_len_per_gpu": 50_000}
     settings = SFTSettings((SHOP,), str(start), trajectories=6, batch_size=2, epochs=3, extra=extra, precision="fp32")
-    run = VerlRun.of(settings, tmp_path, 2, LlamaConfig(), train, EncodedSet([]))
+    run = VerlRun(settings, tmp_path, 2, LlamaConfig(), train, EncodedSet([]))
     config = compose(run.overrides(), MAIN)
     assert (config.trainer.total_training_steps, config.trainer.total_epochs) == (9, 3)
     assert (config.data.train_batch_size, config.data.max_token_len_per_gpu) == (2, 50_000)
@@ -52,7 +52,7 @@ def test_verl_reads_the_tokens_and_masks_of_our_trainer(start: Path, tmp_path: P
     masks = SFTTensorCollator(config.data.pad_mode)(rows)["loss_mask"].unbind()
     assert [mask.tolist() for mask in masks] == [[int(one != IGNORED) for one in row.labels] for row in train.rows]
     with pytest.raises(InputError, match="6 trajectories fill no batch of 8"):
-        VerlRun.of(SFTSettings((SHOP,), "p", batch_size=8), tmp_path, 2, LlamaConfig(), train, EncodedSet([]))
+        VerlRun(SFTSettings((SHOP,), "p", batch_size=8), tmp_path, 2, LlamaConfig(), train, EncodedSet([]))
 
 
 @pytest.mark.slow_rl

@@ -19,26 +19,7 @@ from simia_gym.common.writing import write_whole
 from simia_gym.rl.curve import Points, draw_curve
 from simia_gym.rl.grpo.run.episodes import BATCHES, EPISODES, TRAIN, VAL, EpisodeLine, added_models
 from simia_gym.rl.grpo.run.run_folder import RunFolder
-
-
-@dataclass
-class Tail:
-    """Reads a growing file line by line; it need not exist yet."""
-
-    path: Path
-    offset: int = 0
-
-    def lines(self) -> Iterator[bytes]:
-        """The complete lines that were added since the last call."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                data = file.read()
-        except OSError:
-            return
-        whole = data.rfind(b"\n") + 1
-        self.offset += whole
-        yield from (line for line in data[:whole].split(b"\n") if line.strip())
+from simia_gym.rl.verl_run.log import Tail
 
 
 @dataclass
