@@ -8,7 +8,8 @@ of the domain end the episode themselves. Give the trainer ``environment_factory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from inspect import isfunction
 from typing import Any, ClassVar, cast
 
 from simia_gym.actions.calls import call_message
@@ -17,10 +18,9 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import TURN_LIMIT
-from simia_gym.rl.extras import require
-from simia_gym.rl.for_trl.rows import KEY, EpisodeRows, Source, suites_of, to_dataset
+from simia_gym.rl.for_trl.rows import KEY, EpisodeRows, Source
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
-from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, SplitChoice, Task
+from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, Task
 
 OVER = "[The episode is over.]"
 UNREACHABLE = "[The environment cannot be reached.]"
@@ -90,23 +90,33 @@ class ToolEnvironment:
         return "\n\n".join([*said, OVER] if step.terminated or step.truncated else said)
 
 
-class ToolEnvironments:
-    """Creates the environments of one training; give it to TRL as ``environment_factory``.
+class ToolEnvironments(EpisodeRows):
+    """An environment as TRL's ``environment_factory``, which creates the environments of one training.
+
+    The method ``dataset()`` makes the dataset to train on.
+
+    Args:
+        source: The environment's id, or a loaded `Suite`.
+        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
 
     Attributes:
         suite: The environment, loaded.
         environment_class: The class with the tools.
         tool_names: Names of its tools.
+
+    Raises:
+        InputError: A setting is wrong.
     """
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, source: Source, **settings: Any) -> None:
+        super().__init__([source], settings)
+        (suite,) = self.suites.values()
         if suite.history is not None:
             what = f"TRL shows the policy the whole transcript, and history is {suite.history.name!r}"
             raise InputError(what, where="history", fix="Give history='transcript', or use episodes_rollout.")
         self.suite = suite
-        self._rows = EpisodeRows([suite])
-        self.environment_class = _environment_class(suite, self._rows)
-        self.tool_names = tuple(name for name, made in vars(self.environment_class).items() if callable(made))
+        self.environment_class = _environment_class(suite, self)
+        self.tool_names = tuple(name for name, made in vars(self.environment_class).items() if isfunction(made))
 
     def __call__(self) -> ToolEnvironment:
         """Create an environment."""
@@ -121,48 +131,12 @@ class ToolEnvironments:
         act = f"# How to act\n\nEverything you do is a tool call.{talk} A reply without a tool call ends your work."
         return f"{policy}\n\n{act}"
 
-    def dataset(
-        self,
-        rows: int | None = None,
-        *,
-        seed: int = 0,
-        tasks: Iterable[Task] | None = None,
-        split: SplitChoice | None = None,
-        name: str | None = None,
-    ) -> Any:
-        """A ``datasets.Dataset`` with one row for each group: to train on or, with split ``dev``, to evaluate on.
-
-        Args:
-            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
-            seed: Random seed, from which the seeds of the episodes are derived.
-            tasks: Your own tasks instead of those of the split.
-            split: Another split than that of the environment, such as ``dev``.
-            name: Value of the column ``environment``, by which TRL chooses from a dictionary of environments; by
-                default the environment's id, which all domains that are loaded from a folder share.
-        """
-        require("trl", "datasets")
-        made = self._rows.rows(self._prompt, rows=rows, seed=seed, tasks=tasks, split=split)
-        return to_dataset(made if name is None else [{**row, "environment": name} for row in made])
-
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
         # TRL appends the first observation to the last message.
         return [{"role": "system", "content": self.system_message}, {"role": "user", "content": ""}]
 
 
-def tool_environments(source: Source, **settings: Any) -> ToolEnvironments:
-    """An environment as TRL's ``environment_factory``.
-
-    Args:
-        source: The environment's id, or a loaded `Suite`.
-        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
-
-    Returns:
-        The factory. Its ``dataset()`` is the dataset to train on.
-
-    Raises:
-        InputError: A setting is wrong.
-    """
-    return ToolEnvironments(suites_of([source], settings)[0])
+tool_environments = ToolEnvironments
 
 
 def _environment_class(suite: Suite, episode_rows: EpisodeRows) -> type[ToolEnvironment]:

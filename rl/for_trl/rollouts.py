@@ -9,7 +9,7 @@ import asyncio
 import dataclasses
 import logging
 import weakref
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,12 +20,11 @@ from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation
-from simia_gym.rl.extras import require
 from simia_gym.rl.for_trl.batch_check import BatchCheck
 from simia_gym.rl.for_trl.engines import Engine, engine_of
-from simia_gym.rl.for_trl.rows import EpisodeRows, EpisodeStart, Source, suites_of, to_dataset
+from simia_gym.rl.for_trl.rows import EpisodeRows, EpisodeStart, Source
 from simia_gym.rl.small.card import Card, read_card
-from simia_gym.types import JsonObject, SplitChoice, Task
+from simia_gym.types import JsonObject, Task
 
 T = TypeVar("T")
 logger = logging.getLogger("simia_gym")
@@ -33,34 +32,37 @@ logger = logging.getLogger("simia_gym")
 MAX_PROMPT_LENGTH = 4096
 
 
-class EpisodesRollout:
-    """Plays the episodes of a batch; give it to TRL as ``rollout_func``.
+class EpisodesRollout(EpisodeRows):
+    """An environment, or several, as TRL's ``rollout_func``, which plays the episodes of a batch.
 
     The completion of an episode is everything after its prompt, the environment's messages included; ``env_mask`` is 1
     for the tokens that the policy sampled. An episode with a fault has no such token and no reward.
 
+    The method ``dataset()`` makes the dataset to train on. Its prompts only name the task: the policy reads only the
+    messages of the episode.
+
     Args:
-        suites: The environments, loaded.
+        *sources: Ids of environments, or loaded `Suite`s; several are trained together.
         max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
         turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
         slots: Maximum number of episodes whose turns the model samples at the same time.
         thinking: ``never`` or ``keep``; by default as the policy was trained, else ``keep``.
+        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
 
-    Attributes:
-        suites: The environments by their names in rows and results; see `EpisodeRows.suites`.
+    Raises:
+        InputError: A setting is wrong.
     """
 
     def __init__(
         self,
-        suites: Sequence[Suite],
-        *,
+        *sources: Source,
         max_prompt_length: int = MAX_PROMPT_LENGTH,
         turn_tokens: int | None = None,
         slots: int = 64,
         thinking: Thinking | None = None,
+        **settings: Any,
     ) -> None:
-        self._rows = EpisodeRows(suites)
-        self.suites = self._rows.suites
+        super().__init__(sources, settings)
         # Check the numbers now and not in the first batch.
         self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
         if slots < 1:
@@ -70,28 +72,6 @@ class EpisodesRollout:
         self._slots, self._thinking = slots, thinking
         self._check = BatchCheck()
         self._loop: asyncio.AbstractEventLoop | None = None
-
-    def dataset(
-        self,
-        rows: int | None = None,
-        *,
-        seed: int = 0,
-        tasks: Iterable[Task] | None = None,
-        split: SplitChoice | None = None,
-    ) -> Any:
-        """A ``datasets.Dataset`` with one row for each group: to train on or, with split ``dev``, to evaluate on.
-
-        Its prompts only name the task. The policy reads only the messages of the episode.
-
-        Args:
-            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds. Several
-                environments alternate.
-            seed: Random seed, from which the seeds of the episodes are derived.
-            tasks: Your own tasks instead of those of the split, with one environment.
-            split: Another split than that of the environments, such as ``dev``.
-        """
-        require("trl", "datasets")
-        return to_dataset(self._rows.rows(_prompt, rows=rows, seed=seed, tasks=tasks, split=split))
 
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, list[Any]]:
         """Play one episode for each prompt.
@@ -110,7 +90,7 @@ class EpisodesRollout:
             RuntimeError: Sampling failed in all episodes; or three batches in a row had no group with two valid
                 episodes.
         """
-        begins = [self._rows.find_in_prompt(prompt) for prompt in prompts]
+        begins = [self.find_in_prompt(prompt) for prompt in prompts]
         played = self._run(self._play_all(begins, trainer))
         for one in played:
             if one.fault is not None and one.fault.kind == "prompt_too_long":
@@ -166,6 +146,9 @@ class EpisodesRollout:
             logger.warning("%s, task %s: %s", begin.env, begin.task.id, played.fault.message)
         return played
 
+    def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
+        return [{"role": "user", "content": f"{suite.config.env}: {task.id}"}]
+
     def _tokens(self, trainer: Any) -> ChatTokens:
         """The trainer's tokenizer and chat template.
 
@@ -193,41 +176,10 @@ class EpisodesRollout:
         return run_sync(work, inline=False)
 
 
-def episodes_rollout(
-    *sources: Source,
-    max_prompt_length: int = MAX_PROMPT_LENGTH,
-    turn_tokens: int | None = None,
-    slots: int = 64,
-    thinking: Thinking | None = None,
-    **settings: Any,
-) -> EpisodesRollout:
-    """An environment, or several, as TRL's ``rollout_func``.
-
-    Args:
-        *sources: Ids of environments, or loaded `Suite`s; several are trained together.
-        max_prompt_length: Maximum tokens of a prompt. A longer one ends the training; it is not truncated.
-        turn_tokens: Maximum tokens of one turn of the policy; ``None``: what is left of ``max_completion_length``.
-        slots: Maximum number of episodes whose turns the model samples at the same time.
-        thinking: ``never`` or ``keep``; by default as the policy was trained, else ``keep``.
-        **settings: As for ``gymnasium.make``: ``prompt``, ``split``, ``generated``, ``simulator``, ``model``, ...
-
-    Returns:
-        The rollout function. Its ``dataset()`` is the dataset to train on.
-
-    Raises:
-        InputError: A setting is wrong.
-    """
-    suites = suites_of(sources, settings)
-    return EpisodesRollout(
-        suites, max_prompt_length=max_prompt_length, turn_tokens=turn_tokens, slots=slots, thinking=thinking
-    )
+episodes_rollout = EpisodesRollout
 
 
 _EMPTY: dict[str, list[Any]] = {name: [] for name in ("prompt_ids", "completion_ids", "logprobs", "env_mask")}
-
-
-def _prompt(suite: Suite, task: Task) -> list[JsonObject]:
-    return [{"role": "user", "content": f"{suite.config.env}: {task.id}"}]
 
 
 def _row(played: Played, begin: EpisodeStart, tokens: ChatTokens, prompt: Any) -> JsonObject:

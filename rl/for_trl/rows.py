@@ -16,6 +16,7 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.domain.tasks import task_from_json, task_to_json
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
+from simia_gym.rl.extras import require
 from simia_gym.rl.labels import labels
 from simia_gym.rollout.jobs import episode_seed
 from simia_gym.types import JsonObject, SplitChoice, Task
@@ -50,19 +51,28 @@ class EpisodeStart:
 
 
 class EpisodeRows:
-    """Encodes the rows of environments, and decodes them.
+    """Encodes the rows of environments, and decodes them; what both interfaces of TRL have in common.
+
+    Args:
+        sources: Ids of environments, or loaded ones.
+        settings: Settings of those that are not loaded, as for ``gymnasium.make``.
 
     Attributes:
         suites: The environments by id; several domains that are loaded from folders by the folders' names.
 
     Raises:
-        InputError: There is no environment, or two are the same.
+        InputError: A setting is wrong; there is no environment, or two are the same; or all are loaded already and
+            there are settings.
     """
 
-    def __init__(self, suites: Sequence[Suite]) -> None:
-        configs = [suite.config for suite in suites]
-        if not configs:
+    def __init__(self, sources: Sequence[Source], settings: Mapping[str, Any]) -> None:
+        if not sources:
             raise InputError("no environment is named", where="environments", fix="Name one, such as simia/retail-v0.")
+        if settings and all(isinstance(source, Suite) for source in sources):
+            name = next(iter(settings))
+            raise InputError("the environment is loaded already", where=name, fix="Load it with this setting.")
+        suites = [source if isinstance(source, Suite) else make_suite(source, settings) for source in sources]
+        configs = [suite.config for suite in suites]
         ids = [config.env if config.domain is None else str(Path(config.domain).resolve()) for config in configs]
         twice = next((name for name in ids if ids.count(name) > 1), None)
         if twice is not None:
@@ -70,27 +80,44 @@ class EpisodeRows:
         self.suites: Mapping[str, Suite] = dict(zip(labels(configs), suites, strict=True))
         self._tasks: dict[tuple[str, str], Task] = {}
 
+    def dataset(
+        self,
+        rows: int | None = None,
+        *,
+        seed: int = 0,
+        tasks: Iterable[Task] | None = None,
+        split: SplitChoice | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """A ``datasets.Dataset`` with one row for each group: to train on or, with split ``dev``, to evaluate on.
+
+        Args:
+            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds. Several
+                environments alternate.
+            seed: Random seed, from which the seeds of the episodes are derived.
+            tasks: Your own tasks instead of those of the split, with one environment.
+            split: Another split than that of the environments, such as ``dev``.
+            name: Value of the column ``environment``, by which TRL chooses from a dictionary of environments; by
+                default the environment's id, which all domains that are loaded from a folder share.
+
+        Raises:
+            InputError: There are no rows or tasks, or two arguments exclude each other.
+        """
+        require("trl", "datasets")
+        from datasets import Dataset
+
+        made = self.rows(rows, seed=seed, tasks=tasks, split=split)
+        return Dataset.from_list(made if name is None else [{**row, "environment": name} for row in made])
+
     def rows(
         self,
-        prompt: Any,
-        *,
         rows: int | None = None,
+        *,
         seed: int = 0,
         tasks: Iterable[Task] | None = None,
         split: SplitChoice | None = None,
     ) -> list[JsonObject]:
-        """Create rows, alternating between environments.
-
-        Args:
-            prompt: Creates the messages of a row's prompt from suite and task.
-            rows: Number of rows; by default one for each task. Further rows repeat the tasks with other seeds.
-            seed: Random seed, from which the seeds of the episodes are derived.
-            tasks: Your own tasks instead of those of the split, with one environment.
-            split: Another split than that of the environments, such as ``dev``.
-
-        Returns:
-            Dictionaries with the columns ``prompt``, ``environment`` and ``episode``.
-        """
+        """The rows of `dataset`, dictionaries with the columns ``prompt``, ``environment`` and ``episode``."""
         if tasks is not None and len(self.suites) > 1:
             raise InputError("tasks are given for several environments", where="tasks", fix="Make a dataset for each.")
         if tasks is not None and split is not None:
@@ -104,10 +131,14 @@ class EpisodeRows:
         total = sum(map(len, chosen.values())) if rows is None else rows
         if total < 1 or not all(chosen.values()):
             raise InputError(f"{total} rows were asked for", where="rows", fix="Ask for 1 or more, of 1 task or more.")
-        return [
-            self._row(prompt, env, chosen[env], number, seed, whole=tasks is not None)
-            for env, number in _turns(chosen, total, rows is None)
-        ]
+        made: list[JsonObject] = []
+        number = 0
+        while len(made) < total:
+            for env, found in chosen.items():
+                if rows is not None or number < len(found):
+                    made.append(self._row(env, found, number, seed, whole=own is not None))
+            number += 1
+        return made[:total]
 
     def find(self, text: Any) -> EpisodeStart:
         """Decode a row from the value of its column ``episode``, or of that key in its prompt.
@@ -136,50 +167,23 @@ class EpisodeRows:
         return self.find(last.get(KEY) if isinstance(last, Mapping) else prompt)
 
     def _task(self, env: str, task: Any) -> Task:
-        key = (env, task if isinstance(task, str) else json.dumps(task, sort_keys=True))
+        key = (env, json.dumps(task, sort_keys=True))
         if key not in self._tasks:
             whole = isinstance(task, dict)
             self._tasks[key] = task_from_json(task, f"column {KEY!r}") if whole else self.suites[env].task(str(task))
         return self._tasks[key]
 
-    def _row(self, prompt: Any, env: str, tasks: Sequence[Task], number: int, seed: int, *, whole: bool) -> JsonObject:
-        suite, task = self.suites[env], tasks[number % len(tasks)]
+    def _row(self, env: str, tasks: Sequence[Task], number: int, seed: int, *, whole: bool) -> JsonObject:
+        task = tasks[number % len(tasks)]
         said = {
             "env": env,
             "task": task_to_json(task) if whole else task.id,
             "seed": episode_seed(seed, task.id, number // len(tasks)),
         }
         text = json.dumps(said, ensure_ascii=False, default=dict)
-        messages = [dict(message) for message in prompt(suite, task)]
-        messages[-1][KEY] = text
-        return {"prompt": messages, "environment": env, KEY: text}
+        *before, last = self._prompt(self.suites[env], task)
+        return {"prompt": [*before, {**last, KEY: text}], "environment": env, KEY: text}
 
-
-def suites_of(sources: Sequence[Source], settings: Mapping[str, Any]) -> list[Suite]:
-    """Load environments that are not loaded yet, with settings as for ``gymnasium.make``.
-
-    Raises:
-        InputError: A setting is wrong, or all environments are loaded and there are settings.
-    """
-    loaded = [source for source in sources if isinstance(source, Suite)]
-    if settings and len(loaded) == len(sources) > 0:
-        name = next(iter(settings))
-        raise InputError("the environment is loaded already", where=name, fix="Load it with this setting.")
-    return [source if isinstance(source, Suite) else make_suite(source, settings) for source in sources]
-
-
-def to_dataset(rows: Sequence[JsonObject]) -> Any:
-    """Rows as a ``datasets.Dataset``."""
-    from datasets import Dataset
-
-    return Dataset.from_list(list(rows))
-
-
-def _turns(chosen: Mapping[str, Sequence[Task]], total: int, once: bool) -> list[tuple[str, int]]:
-    """Environment and index of each row, alternating between environments; ``once`` repeats no task."""
-    found: list[tuple[str, int]] = []
-    number = 0
-    while len(found) < total:
-        found += [(env, number) for env, tasks in chosen.items() if not once or number < len(tasks)]
-        number += 1
-    return found[:total]
+    def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
+        """The messages of a row's prompt."""
+        raise NotImplementedError

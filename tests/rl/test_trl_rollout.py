@@ -14,8 +14,7 @@ from simia_gym.errors import InputError
 from simia_gym.rl.for_trl.batch_check import TRIES, BatchCheck
 from simia_gym.rl.for_trl.engines import _check
 from simia_gym.rl.for_trl.rewards import episode_reward
-from simia_gym.rl.for_trl.rollouts import EpisodesRollout, _prompt, episodes_rollout
-from simia_gym.rl.for_trl.rows import EpisodeRows
+from simia_gym.rl.for_trl.rollouts import EpisodesRollout, episodes_rollout
 from simia_gym.rl.small.card import Card, write_card
 
 from .libraries import need
@@ -40,13 +39,11 @@ def desk(**settings: Any) -> EpisodesRollout:
 
 
 def prompts_of(rollout: EpisodesRollout, count: int, generations: int = 1) -> list[Any]:
-    rows = EpisodeRows(list(rollout.suites.values())).rows(_prompt, rows=count)
-    return [row["prompt"] for row in rows for _ in range(generations)]
+    return [row["prompt"] for row in rollout.rows(count) for _ in range(generations)]
 
 
 def expert_script(rollout: EpisodesRollout, number: int) -> Callable[[int], str]:
-    row = EpisodeRows(list(rollout.suites.values())).rows(_prompt, rows=number + 1)[number]
-    talk = in_turns(rollout.suites, row)
+    talk = in_turns(rollout, rollout.rows(number + 1)[number])
     return script(*(message["content"] for message in talk if message["role"] == "assistant"))
 
 
@@ -278,7 +275,7 @@ def test_a_group_shares_its_world_and_another_round_is_another(tokenizer: Any) -
         return episode
 
     plain.episode = spying  # type: ignore[method-assign]
-    rollout = EpisodesRollout([plain], max_prompt_length=9000)
+    rollout = EpisodesRollout(plain, max_prompt_length=9000)
     for step in (0, 1):
         vllm = ScriptedVllm(tokenizer, [script("click[buy now]")] * 6)
         rollout(prompts_of(rollout, 2, 3), trainer_with(vllm, length=30, step=step))

@@ -10,12 +10,9 @@ import pytest
 from simia_gym.assembly.suite import Suite
 from simia_gym.env import make_suite
 from simia_gym.errors import InputError
-from simia_gym.rl.for_trl.rows import KEY, EpisodeRows, suites_of
+from simia_gym.rl.for_trl.rollouts import EpisodesRollout
+from simia_gym.rl.for_trl.rows import KEY
 from simia_gym.types import Task
-
-
-def prompt(suite: Suite, task: Task) -> list[dict[str, Any]]:
-    return [{"role": "system", "content": suite.domain.name}, {"role": "user", "content": task.id}]
 
 
 @pytest.fixture(scope="module")
@@ -29,27 +26,27 @@ def retail() -> Suite:
 
 
 def test_every_row_leads_back_to_its_task(retail: Suite) -> None:
-    episode_rows = EpisodeRows([retail])
-    rows = episode_rows.rows(prompt)
+    rollout = EpisodesRollout(retail)
+    rows = rollout.rows()
     assert len(rows) == len(retail.tasks)
-    found = [episode_rows.find(row[KEY]) for row in rows]
+    found = [rollout.find(row[KEY]) for row in rows]
     assert [begin.task for begin in found] == list(retail.tasks)  # the generated ones, too
-    assert [episode_rows.find_in_prompt(row["prompt"]) for row in rows] == found
+    assert [rollout.find_in_prompt(row["prompt"]) for row in rows] == found
     assert [row["environment"] for row in rows] == ["simia/retail-v0"] * len(rows)
 
 
 def test_a_training_is_evaluated_on_rows_of_dev(retail: Suite) -> None:
-    episode_rows = EpisodeRows([retail])
-    rows = episode_rows.rows(prompt, split="dev")
-    assert [episode_rows.find(row[KEY]).task for row in rows] == list(retail.domain.tasks_of("dev"))
+    rollout = EpisodesRollout(retail)
+    rows = rollout.rows(split="dev")
+    assert [rollout.find(row[KEY]).task for row in rows] == list(retail.domain.tasks_of("dev"))
     with pytest.raises(InputError, match="Give tasks or a split"):
-        episode_rows.rows(prompt, split="dev", tasks=retail.tasks)
+        rollout.rows(split="dev", tasks=retail.tasks)
 
 
 def test_more_rows_than_tasks_come_with_other_seeds(shop: Suite) -> None:
-    episode_rows = EpisodeRows([shop])
-    rows = episode_rows.rows(prompt, rows=2 * len(shop.tasks))
-    first, again = (episode_rows.find(rows[at][KEY]) for at in (0, len(shop.tasks)))
+    rollout = EpisodesRollout(shop)
+    rows = rollout.rows(2 * len(shop.tasks))
+    first, again = (rollout.find(rows[at][KEY]) for at in (0, len(shop.tasks)))
     assert first.task is again.task
     assert first.seed != again.seed
     assert first.group() != again.group()
@@ -57,17 +54,17 @@ def test_more_rows_than_tasks_come_with_other_seeds(shop: Suite) -> None:
 
 
 def test_several_environments_take_turns_and_each_task_comes_once(shop: Suite, retail: Suite) -> None:
-    episode_rows = EpisodeRows([shop, retail])
-    rows = episode_rows.rows(prompt)
+    rollout = EpisodesRollout(shop, retail)
+    rows = rollout.rows()
     assert [row["environment"] for row in rows[:4]] == ["simia/webshop-v0", "simia/retail-v0"] * 2
     assert len({row[KEY] for row in rows}) == len(rows) == len(shop.tasks) + len(retail.tasks)
-    assert {episode_rows.find(row[KEY]).env for row in rows} == {"simia/webshop-v0", "simia/retail-v0"}
+    assert {rollout.find(row[KEY]).env for row in rows} == {"simia/webshop-v0", "simia/retail-v0"}
 
 
 def test_tasks_of_ones_own_travel_whole(shop: Suite) -> None:
     mine = Task(id="mine", split="train", kind="odd", instruction="buy a lamp", options=dict(shop.tasks[0].options))
-    row = EpisodeRows([shop]).rows(prompt, tasks=[mine])[0]
-    found = EpisodeRows([shop]).find(row[KEY]).task
+    row = EpisodesRollout(shop).rows(tasks=[mine])[0]
+    found = EpisodesRollout(shop).find(row[KEY]).task
     assert (found.id, found.instruction, found.options) == ("mine", "buy a lamp", mine.options)
 
 
@@ -82,14 +79,14 @@ def test_tasks_of_ones_own_travel_whole(shop: Suite) -> None:
 )
 def test_other_rows_are_refused(shop: Suite, text: Any, words: str) -> None:
     with pytest.raises(InputError, match=f"(?i){words}"):
-        EpisodeRows([shop]).find(text)
+        EpisodesRollout(shop).find(text)
 
 
 def test_environments_are_named_once_and_at_least_one(shop: Suite) -> None:
     for suites in ([], [shop, shop]):
         with pytest.raises(InputError, match="environments"):
-            EpisodeRows(suites)
+            EpisodesRollout(*suites)
     with pytest.raises(InputError, match="loaded already"):
-        suites_of([shop], {"prompt": "compact"})
+        EpisodesRollout(shop, prompt="compact")
     with pytest.raises(InputError, match="rows"):
-        EpisodeRows([shop]).rows(prompt, rows=0)
+        EpisodesRollout(shop).rows(0)

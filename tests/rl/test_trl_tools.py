@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from simia_gym.env import make_suite
 from simia_gym.rl.for_trl.environments import OVER, UNREACHABLE, ToolEnvironments
 from simia_gym.rl.for_trl.rewards import episode_metrics
-from simia_gym.rl.for_trl.rows import KEY, EpisodeRows
+from simia_gym.rl.for_trl.rows import KEY
 from simia_gym.rl.for_trl.tool_methods import tool_methods
 from simia_gym.types import Action, Calls, ToolCall
 
@@ -43,11 +42,7 @@ ODD = {
 
 
 def environments(env: str, **settings: Any) -> ToolEnvironments:
-    return ToolEnvironments(make_suite(env, settings))
-
-
-def rows_of(made: ToolEnvironments, count: int | None = None) -> list[dict[str, Any]]:
-    return EpisodeRows([made.suite]).rows(made._prompt, rows=count)
+    return ToolEnvironments(env, **settings)
 
 
 def schema_of(method: Any) -> dict[str, Any]:
@@ -123,7 +118,7 @@ def test_names_and_types_that_python_has_no_word_for() -> None:
 def test_the_expert_succeeds_through_methods(env: str, settings: dict[str, Any], least: float) -> None:
     made = environments(env, **settings)
     environment = made()
-    rows = rows_of(made, 8)
+    rows = made.rows(8)
     rewards = []
     for row in rows:
         talk = in_calls(environment, row)
@@ -135,7 +130,7 @@ def test_the_expert_succeeds_through_methods(env: str, settings: dict[str, Any],
 
 def test_a_policy_that_stops_is_judged_as_it_stands() -> None:
     environment = environments("simia/retail-v0")()
-    row = rows_of(environments("simia/retail-v0"), 1)[0]
+    row = environments("simia/retail-v0").rows(1)[0]
     assert "[" not in environment.reset(**row)[:1]
     assert environment.get_reward() == 0.0
     assert environment.episode.verdict is not None
@@ -149,7 +144,7 @@ def test_the_expert_calls_methods_by_the_names_that_they_have(monkeypatch: pytes
     made = environments("simia/custom-v0", domain=str(LIBRARY))
     assert made.environment_class.method_names["get_member"] == "get_member_tool"
     environment = made()
-    talk = in_calls(environment, rows_of(made, 1)[0])
+    talk = in_calls(environment, made.rows(1)[0])
     called = [call["function"]["name"] for message in talk for call in message.get("tool_calls", ())]
     assert "get_member_tool" in called
     assert set(called) <= set(made.tool_names)
@@ -159,13 +154,13 @@ def test_the_expert_calls_methods_by_the_names_that_they_have(monkeypatch: pytes
 def test_wrong_calls_are_answered_by_the_environment_and_count() -> None:
     made = environments("simia/webshop-v0")
     environment: Any = made()
-    environment.reset(**rows_of(made, 1)[0])
+    environment.reset(**made.rows(1)[0])
     assert "Write search[keywords] or click[value]" in environment.click(name="buy now")
     assert "Write search[keywords] or click[value]" in environment.search(keywords="a] click[buy now")
     assert environment.episode.turn == 2
     assert not environment.episode.state.at("/session/main/bought")
     retail: Any = environments("simia/retail-v0")()
-    retail.reset(**rows_of(environments("simia/retail-v0"), 1)[0])
+    retail.reset(**environments("simia/retail-v0").rows(1)[0])
     assert retail.get_order_details(order="#W1").startswith("Error")
     assert "text" in retail.send_message(words="hi")
     before = len(retail.episode.ledger.events)
@@ -178,7 +173,7 @@ def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
     made = environments("simia/custom-v0", domain=str(LIBRARY), simulator=breaking("reset", "call", ""))
     three: list[Any] = [made() for _ in range(3)]
     one, other, good = three
-    row = rows_of(made, 1)[0]
+    row = made.rows(1)[0]
     assert one.reset(**row) == UNREACHABLE
     assert one.get_reward() is None
     assert one.get_member(member_id="M-101") == UNREACHABLE
@@ -200,7 +195,7 @@ def test_a_fault_leaves_no_reward_and_raises_nothing() -> None:
 def test_the_policy_is_told_to_call_and_not_how_others_write() -> None:
     for env in ("simia/retail-v0", "simia/webshop-v0"):
         made = environments(env, prompt="compact")
-        row = rows_of(made, 1)[0]
+        row = made.rows(1)[0]
         system, user = row["prompt"]
         assert "A reply without a tool call ends your work." in system["content"]
         assert "tool_call" not in system["content"]

@@ -37,7 +37,7 @@ from simia_gym.rl.small.tokenizer import train_tokenizer
 
 
 def played(environments: ToolEnvironments, count: int) -> list[Any]:
-    rows = environments._rows.rows(environments._prompt, rows=1)
+    rows = environments.rows(1)
     made = [environments() for _ in range(count)]
     for one in made:
         one.reset(**rows[0])

@@ -14,7 +14,7 @@ from simia_gym.policies import Policy
 from simia_gym.policies.load import load_policy
 from simia_gym.rl.for_trl.environments import ToolEnvironment, ToolEnvironments
 from simia_gym.rl.for_trl.rollouts import EpisodesRollout
-from simia_gym.rl.for_trl.rows import KEY, EpisodeRows
+from simia_gym.rl.for_trl.rows import KEY
 from simia_gym.rl.for_trl.tokenizers import tool_calling
 from simia_gym.rl.small.model import SIZES, can_copy, make_model
 from simia_gym.rl.small.tokenizer import train_tokenizer
@@ -30,7 +30,7 @@ def small_policy(entrance: EpisodesRollout | ToolEnvironments, rows: Sequence[Js
         tools = [getattr(environment, name) for name in entrance.tool_names]
         talks = [in_calls(environment, row) for row in rows]
     else:
-        talks = [in_turns(entrance.suites, row) for row in rows]
+        talks = [in_turns(entrance, row) for row in rows]
     tokenizer = train_tokenizer([_as_text(talk, tools) for talk in talks], vocab=2048, phrases=512)
     tokenizer.padding_side = "left"
     if tools:
@@ -47,10 +47,10 @@ def small_policy(entrance: EpisodesRollout | ToolEnvironments, rows: Sequence[Js
     return folder
 
 
-def in_turns(suites: Any, row: JsonObject) -> list[Message]:
+def in_turns(rollout: EpisodesRollout, row: JsonObject) -> list[Message]:
     """The expert's episode in the format of ``rollout_func``: assistant messages are the texts of its actions."""
-    begin = EpisodeRows(list(suites.values())).find(row[KEY])
-    suite: Suite = suites[begin.env]
+    begin = rollout.find(row[KEY])
+    suite: Suite = rollout.suites[begin.env]
     episode, expert = suite.episode(), expert_of(suite)
     run_sync(play(episode, begin.task, seed=begin.seed, policy=expert, env=begin.env), inline=episode.inline)
     talk: list[Message] = []
