@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from simia_gym.rl.chat.play import Played
+
+T = TypeVar("T")
 
 TRIES = 3
 """Batches in a row without a group of two valid episodes, after which the training stops."""
@@ -31,11 +33,7 @@ class BatchCheck:
                 two valid episodes.
         """
         messages = [one.fault.message if one.fault else "" for one in played]
-        facts = list(zip(groups, map(_fault, played), messages, strict=True))
-        if trainer.accelerator.num_processes > 1:
-            from accelerate.utils import gather_object
-
-            facts = gather_object(facts)
+        facts = everywhere(list(zip(groups, map(_fault, played), messages, strict=True)))
         faults = [fault for _, fault, _ in facts if fault is not None]
         if facts and len(faults) == len(facts) and all(fault.startswith("policy:") for fault in faults):
             raise RuntimeError(f"the policy failed in every episode of a batch ({_counts(faults)}): {facts[0][2]}")
@@ -51,6 +49,16 @@ class BatchCheck:
         if self._silent == TRIES:
             what = f"{TRIES} batches in a row had no group with two valid episodes"
             raise RuntimeError(f"{what}. Their faults: {_counts(self._faults.elements())}.")
+
+
+def everywhere(items: list[T]) -> list[T]:
+    """The items of all processes of a training."""
+    try:
+        from accelerate.utils import gather_object
+    except ModuleNotFoundError:  # training with several processes needs accelerate
+        return items
+    found: list[T] = gather_object(items)
+    return found
 
 
 def _fault(played: Played) -> str | None:

@@ -8,40 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.play import Sampled, Turn
-
-Sample = Callable[[str, list[int], int], Awaitable[Sampled]]
-"""Samples a turn: takes the episode's id, its tokens so far, and the maximum number of new tokens."""
 
 
 class ModelEngine:
     """Samples from the trained model, with continuous batching and a KV cache across turns."""
 
     def __init__(self, generator: Any, trainer: Any) -> None:
+        self._generator, self._trainer = generator, trainer
+
+    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+        """Sample one turn, batched with the current turns of other episodes."""
         from simia_gym.rl.generation.sampling import Sampling
 
-        self._generator = generator
-        self._settings: Callable[[int], Sampling] = lambda most: Sampling(
+        trainer = self._trainer
+        settings = Sampling(
             temperature=trainer.temperature,
             top_p=1.0 if trainer.top_p is None else trainer.top_p,
             top_k=max(0, trainer.top_k or 0),
             max_tokens=most,
         )
-
-    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
-        """Sample one turn, batched with the current turns of other episodes."""
-        turn: Sampled = await self._generator.generate(episode, ids, self._settings(most))
+        turn: Sampled = await self._generator.generate(episode, ids, settings)
         return turn
 
     def ended(self) -> None:
         """Nothing to do: turns are sampled independently."""
 
-    async def finish(self) -> None:
+    def finish(self) -> None:
         """Nothing to do: processes sample independently."""
 
 
@@ -69,7 +67,7 @@ class VllmEngine:
         self._left -= 1
         self._go_on()
 
-    async def finish(self) -> None:
+    def finish(self) -> None:
         """Join the calls of other processes until they have finished, too."""
         while self._accelerator.num_processes > 1 and self._round():
             pass
@@ -89,9 +87,10 @@ class VllmEngine:
             return False
         filler = waiting[0][0] if waiting else [min(self._ends)]
         prompts = [ids for ids, _, _ in waiting] + [filler] * (count - len(waiting))
+        before = self._vllm.max_completion_length
+        self._vllm.max_completion_length = min(before, most)
         try:
-            with _most_tokens(self._vllm, most):
-                _, sampled, logprobs, _ = self._vllm.generate(prompts=prompts, images=None, num_generations=1)
+            _, sampled, logprobs, _ = self._vllm.generate(prompts=prompts, images=None, num_generations=1)
             turns = [self._turn(sampled[place], logprobs[place], room) for place, (_, room, _) in enumerate(waiting)]
         except Exception as error:
             if not waiting:
@@ -99,6 +98,8 @@ class VllmEngine:
             for _, _, future in waiting:
                 future.set_exception(error)
             return True
+        finally:
+            self._vllm.max_completion_length = before
         for (_, _, future), turn in zip(waiting, turns, strict=True):
             future.set_result(turn)
         return True
@@ -119,13 +120,10 @@ class VllmEngine:
         return int(greatest[0]), int(greatest[1])
 
 
-Engine: TypeAlias = ModelEngine | VllmEngine
-
-
-@asynccontextmanager
-async def engine_of(
+@contextmanager
+def engine_of(
     trainer: Any, *, episodes: int, end_ids: Sequence[int], max_length: int, slots: int
-) -> AsyncIterator[Engine]:
+) -> Iterator[ModelEngine | VllmEngine]:
     """The engine for one batch of so many episodes in this process, of at most ``max_length`` tokens each.
 
     Raises:
@@ -138,9 +136,12 @@ async def engine_of(
     from simia_gym.rl.generation.generator import Generator
 
     slots = max(1, min(slots, episodes))
+    # The seed differs between batches and processes, and is the same in a repeated training.
+    name = f"{trainer.args.seed}/{trainer.state.global_step}/{trainer.accelerator.process_index}"
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")
     with (
         _model(trainer) as model,
-        Generator(model, end_ids=end_ids, max_length=max_length, slots=slots, seed=_seed(trainer)) as generator,
+        Generator(model, end_ids=end_ids, max_length=max_length, slots=slots, seed=seed) as generator,
     ):
         yield ModelEngine(generator, trainer)
 
@@ -176,20 +177,3 @@ def _model(trainer: Any) -> Iterator[Any]:
             yield model
         finally:
             model.train(training)
-
-
-@contextmanager
-def _most_tokens(vllm: Any, most: int) -> Iterator[None]:
-    """Set the maximum number of tokens that vLLM samples in a turn."""
-    before = vllm.max_completion_length
-    vllm.max_completion_length = min(before, most)
-    try:
-        yield
-    finally:
-        vllm.max_completion_length = before
-
-
-def _seed(trainer: Any) -> int:
-    """A seed that differs between batches and processes and is the same in a repeated training."""
-    name = f"{trainer.args.seed}/{trainer.state.global_step}/{trainer.accelerator.process_index}"
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")

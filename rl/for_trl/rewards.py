@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from simia_gym.errors import InputError
+from simia_gym.rl.for_trl.batch_check import everywhere
 from simia_gym.rl.for_trl.environments import ToolEnvironment
 
 LogMetric = Callable[[str, float], None]
@@ -85,18 +86,7 @@ def _log(
         if good:
             log("episodes/success", float(won))
             log("episodes/turns", float(many))
-    _seen.update(_everywhere({kind for kind in fault if kind is not None}))
+    # Every process has to log the same names for the trainer's mean.
+    _seen.update(everywhere([kind for kind in fault if kind is not None]))
     for kind in sorted(_seen):
         log(f"episodes/faults/{kind}", list(fault).count(kind) / len(valid))
-
-
-def _everywhere(kinds: set[str]) -> set[str]:
-    """The kinds of all processes: every process has to log the same names for the trainer's mean."""
-    try:
-        from accelerate import PartialState
-        from accelerate.utils import gather_object
-    except ModuleNotFoundError:  # training with several processes needs accelerate
-        return kinds
-    if not PartialState._shared_state or PartialState().num_processes == 1:
-        return kinds
-    return set(gather_object(sorted(kinds)))

@@ -6,12 +6,12 @@ Give the trainer ``rollout_func=episodes_rollout(...)``, its ``dataset()`` to tr
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import itertools
 import logging
 import weakref
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import new_loop, run_sync
@@ -21,12 +21,12 @@ from simia_gym.rl.chat.play import Limits, Played, play
 from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.chat.tokens import ChatTokens, Conversation
 from simia_gym.rl.for_trl.batch_check import BatchCheck
-from simia_gym.rl.for_trl.engines import Engine, engine_of
+from simia_gym.rl.for_trl.engines import engine_of
 from simia_gym.rl.for_trl.rows import EpisodeRows, EpisodeStart, Source
+from simia_gym.rl.generation.loading import longest
 from simia_gym.rl.small.card import Card, read_card
 from simia_gym.types import JsonObject, Task
 
-T = TypeVar("T")
 logger = logging.getLogger("simia_gym")
 
 MAX_PROMPT_LENGTH = 4096
@@ -64,7 +64,8 @@ class EpisodesRollout(EpisodeRows):
     ) -> None:
         super().__init__(sources, settings)
         # Check the numbers now and not in the first batch.
-        self._limits = Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
+        Limits(response=1, prompt=max_prompt_length, turn=turn_tokens)
+        self._prompt_tokens, self._turn_tokens = max_prompt_length, turn_tokens
         if slots < 1:
             raise InputError(f"slots is {slots}", where="slots", fix="Give at least 1.")
         if thinking not in (None, "never", "keep"):
@@ -92,58 +93,43 @@ class EpisodesRollout(EpisodeRows):
         """
         begins = [self.find_in_prompt(prompt) for prompt in prompts]
         played = self._run(self._play_all(begins, trainer))
-        for one in played:
-            if one.fault is not None and one.fault.kind == "prompt_too_long":
-                fix = "Raise max_prompt_length, or use prompt='compact'."
-                raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
+        for begin, one in zip(begins, played, strict=True):
+            if one.fault is not None:
+                logger.warning("%s, task %s: %s", begin.env, one.task, one.fault.message)
+                if one.fault.kind == "prompt_too_long":
+                    fix = "Raise max_prompt_length, or use prompt='compact'."
+                    raise InputError(one.fault.message, where=f"task {one.task}", fix=fix)
         self._check.check([begin.text for begin in begins], played, trainer)
         spare = self._tokens(trainer)
         rows = [_row(one, begin, spare, prompt) for one, begin, prompt in zip(played, begins, prompts, strict=True)]
-        return {name: [row[name] for row in rows] for name in rows[0]} if rows else _EMPTY
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     async def _play_all(self, begins: Sequence[EpisodeStart], trainer: Any) -> list[Played]:
         tokens = self._tokens(trainer)
-        response = trainer.max_completion_length
-        longest = (self._limits.prompt or MAX_PROMPT_LENGTH) + response
-        context = _context(trainer.model) or longest
-        limits = dataclasses.replace(
-            self._limits,
-            prompt=min(self._limits.prompt or MAX_PROMPT_LENGTH, context - 1),
-            response=response,
-            total=min(longest, context),
-        )
+        response, context = trainer.max_completion_length, longest(trainer.model)
+        total = min(self._prompt_tokens + response, context)
+        limits = Limits(response, prompt=min(self._prompt_tokens, context - 1), total=total, turn=self._turn_tokens)
         end_ids = [item for item in {*trainer.eos_token_ids, tokens.end_id} if item is not None]
         # In evaluation the same row always gives the same world; in training it differs from step to step.
         round_ = trainer.state.global_step if trainer.model.training else None
-        async with engine_of(
-            trainer, episodes=len(begins), end_ids=end_ids, max_length=limits.total or longest, slots=self._slots
-        ) as engine:
-            work = [
-                self._play(begin, f"{begin.text}/{number}", begin.group(round_), engine, limits, tokens)
-                for number, begin in enumerate(begins)
-            ]
-            played = await asyncio.gather(*work)
-            await engine.finish()
-        return played
+        with engine_of(trainer, episodes=len(begins), end_ids=end_ids, max_length=total, slots=self._slots) as engine:
 
-    async def _play(
-        self, begin: EpisodeStart, name: str, group: str, engine: Engine, limits: Limits, tokens: ChatTokens
-    ) -> Played:
-        episode = self.suites[begin.env].episode()
-        try:
-            played = await play(
-                episode,
-                begin.task,
-                seed=begin.seed,
-                group=group,
-                begin=partial(Conversation, tokens.tokenizer, thinking=tokens.thinking),
-                sample=partial(engine.sample, name),
-                limits=limits,
-            )
-        finally:
-            engine.ended()
-        if played.fault is not None:
-            logger.warning("%s, task %s: %s", begin.env, begin.task.id, played.fault.message)
+            async def play_one(number: int, begin: EpisodeStart) -> Played:
+                try:
+                    return await play(
+                        self.suites[begin.env].episode(),
+                        begin.task,
+                        seed=begin.seed,
+                        group=begin.group(round_),
+                        begin=partial(Conversation, tokens.tokenizer, thinking=tokens.thinking),
+                        sample=partial(engine.sample, f"{begin.text}/{number}"),
+                        limits=limits,
+                    )
+                finally:
+                    engine.ended()
+
+            played = await asyncio.gather(*itertools.starmap(play_one, enumerate(begins)))
+            engine.finish()
         return played
 
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
@@ -164,7 +150,7 @@ class EpisodesRollout(EpisodeRows):
         asked = "never" if off else asked
         return ChatTokens.of(tokenizer, choose_thinking(asked, card.thinking, policy=tokenizer.name_or_path))
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, list[Played]]) -> list[Played]:
         """Run on this thread, where the trainer is; in a notebook, whose loop is running, on the background loop."""
         try:
             asyncio.get_running_loop()
@@ -177,9 +163,6 @@ class EpisodesRollout(EpisodeRows):
 
 
 episodes_rollout = EpisodesRollout
-
-
-_EMPTY: dict[str, list[Any]] = {name: [] for name in ("prompt_ids", "completion_ids", "logprobs", "env_mask")}
 
 
 def _row(played: Played, begin: EpisodeStart, tokens: ChatTokens, prompt: Any) -> JsonObject:
@@ -200,10 +183,3 @@ def _row(played: Played, begin: EpisodeStart, tokens: ChatTokens, prompt: Any) -
         "task": played.task,
         "kind": played.kind,
     }
-
-
-def _context(model: Any) -> int | None:
-    """The model's context length in tokens."""
-    config = model.config.get_text_config()
-    length = getattr(config, "max_position_embeddings", None)
-    return None if length is None else int(length)

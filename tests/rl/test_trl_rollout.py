@@ -196,8 +196,6 @@ def test_three_batches_without_a_group_that_teaches_end_the_training(tokenizer: 
 def test_a_kind_of_fault_is_logged_in_every_process_from_its_first_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """This one has met a fault of one kind, another process one of another: both log both, or the mean is wrong."""
     need("accelerate")
-    state: Any = type("State", (), {"_shared_state": {"num_processes": 2}, "num_processes": 2})
-    monkeypatch.setattr("accelerate.PartialState", state)
     monkeypatch.setattr("accelerate.utils.gather_object", lambda kinds: [*kinds, "refused"])
     monkeypatch.setattr("simia_gym.rl.for_trl.rewards._seen", set())
     logged: list[tuple[str, float]] = []
@@ -228,7 +226,7 @@ def test_a_group_may_be_spread_over_processes(monkeypatch: pytest.MonkeyPatch) -
     need("accelerate")
     fault = SimpleNamespace(role="simulator", kind="timeout", message="late")
     own: list[Any] = [SimpleNamespace(valid=True, fault=None), SimpleNamespace(valid=False, fault=fault)]
-    trainer = SimpleNamespace(accelerator=SimpleNamespace(num_processes=2), model=SimpleNamespace(training=True))
+    trainer = SimpleNamespace(model=SimpleNamespace(training=True))
     others: list[Any] = [("a", None, "")]
     monkeypatch.setattr("accelerate.utils.gather_object", lambda facts: [*facts, *others])
     check = BatchCheck()
