@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -28,45 +28,27 @@ def after_import(name: str, action: Action) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules with registered actions by the other finders, and wraps their loaders."""
+    """Finds modules with registered actions by the other finders, and lets their loaders run the actions, too."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Action]] = {}
-        self._asking: set[str] = set()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in self.waiting or fullname in self._asking:
-            return None
-        self._asking.add(fullname)
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self._asking.discard(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self.waiting.pop(fullname))
+        actions = self.waiting.pop(fullname, None)  # so that the following search does not ask here again
+        spec = None if actions is None else importlib.util.find_spec(fullname)
+        if actions is None or spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            for action in actions:
+                action(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
-
-
-class _Loader(Loader):
-    """Wraps a module's loader and runs the actions after it."""
-
-    def __init__(self, own: Loader, actions: list[Action]) -> None:
-        self._own, self._actions = own, actions
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._own.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The module keeps its original loader, which `inspect` needs to find its source.
-        spec = module.__spec__
-        if spec is not None:
-            spec.loader = self._own
-        module.__loader__ = self._own
-        self._own.exec_module(module)
-        for action in self._actions:
-            action(module)
 
 
 _FINDER = _Finder()
