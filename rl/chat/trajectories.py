@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path, resolve_env
 from simia_gym.errors import InputError
 from simia_gym.policies import load_policy
+from simia_gym.rl.chat.tokens import template_message
 from simia_gym.rollout.play import play
 from simia_gym.types import JsonObject, Message, Split
 from simia_gym.views.history import HistoryView
@@ -113,42 +114,44 @@ def _is_conversation(messages: Any) -> bool:
     return messages[0]["role"] != "assistant" and any(message["role"] == "assistant" for message in messages)
 
 
-def conversation(events: Sequence[Mapping[str, Any]], system: str) -> list[Message]:
-    """The messages of a finished episode from the events of its record, with the policy's turns as raw text."""
-    as_tool = events[0].get("observation_role") == "tool"
-    messages: list[Message] = []
-    for event in events:
-        if event["type"] == "message":
-            messages.append({"role": "system", "content": system})
-            messages.append({"role": "user", "content": event["text"]})
-        elif event["type"] == "action":
-            messages.append({"role": "assistant", "content": event["text"]})
-        elif event["type"] == "invalid":
-            messages.append({"role": "user", "content": event["text"]})
-        elif event["type"] == "transition":
-            call = event["call"]
-            if call is not None and as_tool:
-                messages.append({"role": "tool", "content": event["observation"], "name": call["name"]})
-            else:
-                messages.append({"role": "user", "content": event["observation"]})
-    return messages
+def as_written(transcript: Iterable[Message], events: Iterable[Mapping[str, Any]]) -> list[Message]:
+    """The transcript of an episode with the policy's turns as raw text, which the events of its record hold."""
+    said = iter([event["text"] for event in events if event["type"] == "action"])
+    return [
+        {"role": "assistant", "content": next(said)} if message["role"] == "assistant" else template_message(message)
+        for message in transcript
+    ]
 
 
-def conversations(
+def trajectories_of(
     events: Sequence[Mapping[str, Any]],
-    system: str,
-    instruction: str | None,
+    transcript: Sequence[Message],
     history: tuple[HistoryView, Grammar] | None,
-) -> Iterator[list[Message]]:
-    """The conversation of a finished episode; with a ``history`` one for each turn, which ends with that turn."""
+    instruction: str | None,
+    **origin: str,
+) -> Iterator[Trajectory]:
+    """The conversation of a valid episode; with a ``history`` one for each turn, which ends with that turn.
+
+    Args:
+        events: The events of its record.
+        transcript: Its messages.
+        history: The view that wrote its prompts, with the domain's grammar; ``None`` for the whole transcript.
+        instruction: The task's instruction.
+        origin: ``env``, ``split`` and ``source`` of the `Trajectory`.
+    """
+    start, verdict = events[0], events[-1]
+    facts = {name: start[name] for name in ("task", "kind", "seed", "prompt")}
+    reward, success = float(verdict["reward"]), verdict["success"]
+    done = Trajectory(as_written(transcript, events), reward=reward, success=success, **facts, **origin)
     if history is None:
-        yield conversation(events, system)
+        yield done
         return
     view, grammar = history
+    system = str(transcript[0]["content"])
     for place, event in enumerate(events):
         if event["type"] == "action":
             shown = view.messages(events[:place], system=system, instruction=instruction, grammar=grammar)
-            yield [*shown, {"role": "assistant", "content": event["text"]}]
+            yield replace(done, messages=[*shown, {"role": "assistant", "content": event["text"]}])
 
 
 def training_suite(
@@ -216,19 +219,6 @@ def expert_play(
         elif verdict.reward < least:
             yield "below"
         else:
-            done = Trajectory(
-                messages=[],
-                env=suite.config.env,
-                task=task.id,
-                kind=task.kind,
-                split=task.split,
-                seed=seed + number,
-                prompt=suite.config.prompt,
-                source=policy,
-                reward=float(verdict.reward),
-                success=verdict.success,
-            )
+            origin = {"env": suite.config.env, "split": task.split, "source": policy}
             history = None if suite.history is None else (suite.history, domain.grammar)
-            system = domain.prompts[done.prompt]
-            for messages in conversations(episode.ledger.events, system, task.instruction, history):
-                yield replace(done, messages=messages)
+            yield from trajectories_of(episode.ledger.events, episode.messages, history, task.instruction, **origin)

@@ -20,7 +20,8 @@ from simia_gym.assembly.suite import domain_of
 from simia_gym.common.files import parse_json, read_jsonl
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
-from simia_gym.rl.chat.trajectories import Trajectory, conversations
+from simia_gym.record.transcript import transcript
+from simia_gym.rl.chat.trajectories import Trajectory, trajectories_of
 from simia_gym.rl.extras import require
 from simia_gym.types import Calls, Message, ToolCall
 from simia_gym.views.history import HistoryView
@@ -150,21 +151,15 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
         if not record.valid or record.reward is None:
             yield None
             continue
-        found = Trajectory(
-            messages=[],
+        yield from trajectories_of(
+            record.events,
+            transcript(record),
+            _history(record),
+            record.content("task").get("instruction"),
             env=record.config["env"],
-            task=record.task,
-            kind=record.kind,
             split="dev" if record.start.get("dev") else record.split,
-            seed=record.seed,
-            prompt=record.start["prompt"],
             source=record.policy,
-            reward=float(record.reward),
-            success=record.success,
         )
-        system, instruction = record.content("system"), record.content("task").get("instruction")
-        for messages in conversations(record.events, system, instruction, _history(record)):
-            yield replace(found, messages=messages)
 
 
 def _history(record: Record) -> tuple[HistoryView, Grammar] | None:

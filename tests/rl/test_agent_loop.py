@@ -16,13 +16,14 @@ from .libraries import need
 need("torch", "ray", "pyarrow", "verl")
 need("verl.experimental.agent_loop.agent_loop")
 
+from simia_gym import transcript
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.policies.base import Thinking
-from simia_gym.rl.chat.trajectories import conversation
+from simia_gym.rl.chat.trajectories import as_written
 from simia_gym.rl.grpo.run.episodes import read_episodes, training_job
 from simia_gym.rl.sft.encode import IGNORED, encode
 from simia_gym.rollout.jobs import world_group
@@ -108,7 +109,7 @@ def test_sampled_tokens_stay_in_the_context_where_the_template_would_drop_thinki
         assert [[*chain(*said)] for said in played.engine.said.values()].count(played.own(number)) == 1
         assert ("</think>" in words.decode(played.own(number))) is (expert == "thinker")
         record = next(one for one in played.records if one.task == played.rows[number].task.id)
-        row = encode(words, conversation(record.events, record.content("system")), thinking)
+        row = encode(words, as_written(transcript(record), record.events), thinking)
         assert row.input_ids == whole
         assert [int(label != IGNORED) for label in row.labels] == [0] * len(played.prompt(number)) + played.mask(number)
 
