@@ -52,25 +52,17 @@ class Conversation(Protocol):
         """Append messages of the environment, and the tokens that open the policy's next turn."""
 
 
-class Sampled(Protocol):
-    """A sampled turn."""
-
-    @property
-    def token_ids(self) -> list[int]:
-        """The tokens, including the one that ended the turn, if it was sampled."""
-
-    @property
-    def logprobs(self) -> list[float] | None:
-        """Their log-probabilities under the sampling temperature."""
-
-    @property
-    def stop(self) -> str:
-        """``stop``, ``length`` (the limit was reached) or ``aborted``."""
-
-
 @dataclass(frozen=True)
 class Turn:
-    """A `Sampled` turn of the engines of this package."""
+    """A sampled turn.
+
+    Attributes:
+        token_ids: The sampled tokens; the one that ended the turn is the last of them.
+        logprobs: Log-probability of each token under the temperature, over the whole vocabulary: as in a trainer,
+            ``top_p`` and ``top_k`` do not change it. With temperature 0 it is that of temperature 1. ``None`` if the
+            engine gives none.
+        stop: Why the turn ended: ``stop`` (a token that ends turns), ``length`` (the limit) or ``aborted``.
+    """
 
     token_ids: list[int]
     logprobs: list[float] | None
@@ -80,7 +72,7 @@ class Turn:
 Begin = Callable[[Sequence[Message]], Conversation | Awaitable[Conversation]]
 """Creates the conversation of an episode from its initial messages."""
 
-Sample = Callable[[list[int], int], Awaitable[Sampled]]
+Sample = Callable[[list[int], int], Awaitable[Turn]]
 """Samples a turn: takes the tokens so far and the maximum number of new tokens."""
 
 
@@ -186,16 +178,17 @@ async def play(
         episode.fail(timed_out())
     verdict, talks = episode.verdict, speaker.conversations
     assert verdict is not None
-    said = Random(str([talk.ids for talk in talks])).choice(talks) if talks else None
     valid = verdict.valid and verdict.reward is not None
-    start = 0 if said is None else said.prompt_length
-    end = 0 if said is None else max((i for i, own in enumerate(said.mask, 1) if own), default=start)
-    own = [] if said is None else said.mask[start:end]
+    ids, mask, logprobs, start = list[int](), list[int](), list[float](), 0
+    if talks:
+        talk = Random(str([talk.ids for talk in talks])).choice(talks)
+        ids, mask, logprobs, start = talk.ids, talk.mask, talk.logprobs, talk.prompt_length
+    end = max((i for i, own in enumerate(mask, 1) if own), default=start)
     return Played(
-        prompt_ids=[] if said is None else said.ids[:start],
-        response_ids=[] if said is None else said.ids[start:end],
-        response_mask=own if valid else [0] * len(own),
-        response_logprobs=[] if said is None else said.logprobs[start:end],
+        prompt_ids=ids[:start],
+        response_ids=ids[start:end],
+        response_mask=mask[start:end] if valid else [0] * (end - start),
+        response_logprobs=logprobs[start:end],
         reward=verdict.reward if valid else None,
         valid=valid,
         fault=verdict.fault,

@@ -128,7 +128,7 @@ def trajectories_of(
     transcript: Sequence[Message],
     history: tuple[HistoryView, Grammar] | None,
     instruction: str | None,
-    **origin: str,
+    **origin: Any,
 ) -> Iterator[Trajectory]:
     """The conversation of a valid episode; with a ``history`` one for each turn, which ends with that turn.
 
@@ -169,8 +169,6 @@ def training_suite(
     Raises:
         InputError: There is no such environment or prompt.
     """
-    if prompt not in ("full", "compact"):
-        raise InputError(f"prompt is {prompt!r}", where="prompt", fix="Use full or compact.")
     if env == CUSTOM:
         fix = "Name its folder instead, such as ./my_domain."
         raise InputError(f"{CUSTOM} does not say which domain", where="ENV", fix=fix)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.rl.chat.play import Sampled, Turn
+from simia_gym.rl.chat.play import Turn
 
 
 class ModelEngine:
@@ -22,7 +22,7 @@ class ModelEngine:
     def __init__(self, generator: Any, trainer: Any) -> None:
         self._generator, self._trainer = generator, trainer
 
-    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+    async def sample(self, episode: str, ids: list[int], most: int) -> Turn:
         """Sample one turn, batched with the current turns of other episodes."""
         from simia_gym.rl.generation.sampling import Sampling
 
@@ -33,7 +33,7 @@ class ModelEngine:
             top_k=max(0, trainer.top_k or 0),
             max_tokens=most,
         )
-        turn: Sampled = await self._generator.generate(episode, ids, settings)
+        turn: Turn = await self._generator.generate(episode, ids, settings)
         return turn
 
     def ended(self) -> None:
@@ -55,7 +55,7 @@ class VllmEngine:
         self._left, self._ends = episodes, frozenset(end_ids)
         self._waiting: list[tuple[list[int], int, asyncio.Future[Turn]]] = []
 
-    async def sample(self, episode: str, ids: list[int], most: int) -> Sampled:
+    async def sample(self, episode: str, ids: list[int], most: int) -> Turn:
         """Wait until all other episodes wait too, and sample all turns in one call."""
         turn: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
         self._waiting.append((ids, most, turn))

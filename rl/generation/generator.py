@@ -13,14 +13,15 @@ from typing import Any, TypeAlias
 import torch
 
 from simia_gym.errors import InputError, SimiaError
+from simia_gym.rl.chat.play import Turn
 from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_packing, tell_of_slowness
 from simia_gym.rl.generation.plain import PlainRunner
-from simia_gym.rl.generation.sampling import Sampled, Sampling
+from simia_gym.rl.generation.sampling import Sampling
 from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler, Statistics
 from simia_gym.rl.generation.weights import WeightUpdate
 
-_Outcome: TypeAlias = Sampled | BaseException
-_News: TypeAlias = tuple["asyncio.Future[Sampled]", _Outcome]
+_Outcome: TypeAlias = Turn | BaseException
+_News: TypeAlias = tuple["asyncio.Future[Turn]", _Outcome]
 
 
 class GenerationError(SimiaError):
@@ -98,7 +99,7 @@ class Generator:
         """Counts so far; the object keeps changing."""
         return self._scheduler.statistics
 
-    async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Sampled:
+    async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Turn:
         """Sample one turn of a conversation, given all its tokens so far. May be called from any event loop.
 
         Raises:
@@ -114,7 +115,7 @@ class Generator:
             what = f"the prompt has {len(prompt)} tokens, and the generator's conversations at most {self._length}"
             raise InputError(what, where="generator", fix="Give a greater max_length, or a shorter prompt.")
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[Sampled] = loop.create_future()
+        waiter: asyncio.Future[Turn] = loop.create_future()
         ends = self._ends.union(how.stop_token_ids) if how.stop_token_ids else self._ends
         request = Request(
             id=request_id,
@@ -241,7 +242,7 @@ class Generator:
         self._scheduler.fail(error)
         self._tell_all()
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[Sampled], outcome: _Outcome) -> None:
+    def _tell(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[Turn], outcome: _Outcome) -> None:
         self._outbox.setdefault(loop, []).append((waiter, outcome))
 
     def _tell_all(self) -> None:

@@ -6,13 +6,11 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from simia_gym.errors import InputError
-
-Stop = Literal["stop", "length", "aborted"]
 
 
 @dataclass(frozen=True)
@@ -47,22 +45,6 @@ class Sampling:
         for name, value, good, fix in checks:
             if not good:
                 raise InputError(f"{name} is {value}", where="sampling", fix=fix)
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """One turn.
-
-    Attributes:
-        token_ids: The sampled tokens; the one that ended the turn is the last of them.
-        logprobs: Log-probability of each token under the temperature, over the whole vocabulary: as in a trainer,
-            ``top_p`` and ``top_k`` do not change it. With temperature 0 it is that of temperature 1.
-        stop: Why the turn ended: a token that ends turns, the length, or an abort.
-    """
-
-    token_ids: list[int]
-    logprobs: list[float]
-    stop: Stop
 
 
 def chance(seed: int, request_id: str, turn: int) -> random.Random:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from simia_gym.rl.chat.play import Turn
 from simia_gym.rl.generation.attention import Segment
 from simia_gym.rl.generation.packed import PackedRunner
 from simia_gym.rl.generation.plain import PlainRunner
-from simia_gym.rl.generation.sampling import Sampled, Sampling, Stop, chance, draw
+from simia_gym.rl.generation.sampling import Sampling, chance, draw
 from simia_gym.rl.generation.slots import SlotTable
 
 Runner: TypeAlias = PackedRunner | PlainRunner
@@ -39,7 +40,7 @@ class Request:
     sampling: Sampling
     room: int
     ends: frozenset[int]
-    finish: Callable[[Sampled], None]
+    finish: Callable[[Turn], None]
     fail: Callable[[BaseException], None]
     dropped: Callable[[], bool]
     chance: random.Random = field(default_factory=random.Random)
@@ -124,7 +125,7 @@ class Scheduler:
             self.table.release(request.slot)
         self._active, self._waiting = [], deque()
         for request in everyone:
-            request.finish(Sampled(request.tokens, request.logprobs, "aborted"))
+            request.finish(Turn(request.tokens, request.logprobs, "aborted"))
         return [request.id for request in everyone]
 
     def fail(self, error: BaseException) -> None:
@@ -209,7 +210,7 @@ class Scheduler:
         for request, token, logprob in zip(requests, drawn, logprobs, strict=True):
             request.tokens.append(token)
             request.logprobs.append(logprob)
-            stop: Stop | None = None
+            stop: str | None = None
             if token in request.ends:
                 stop = "stop"
             elif len(request.tokens) >= request.room:
@@ -221,6 +222,6 @@ class Scheduler:
             self.table.release(request.slot)
             request.slot = -1
             self.statistics.requests += 1
-            request.finish(Sampled(request.tokens, request.logprobs, stop))
+            request.finish(Turn(request.tokens, request.logprobs, stop))
         if done:
             self._active = [request for request in self._active if request.slot >= 0]

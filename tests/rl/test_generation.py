@@ -20,8 +20,9 @@ need("torch", "transformers")
 
 import torch
 
+from simia_gym.rl.chat.play import Turn
 from simia_gym.rl.generation.generator import GenerationError, Generator
-from simia_gym.rl.generation.sampling import Sampled, Sampling
+from simia_gym.rl.generation.sampling import Sampling
 
 END = 5
 SYSTEM = [random.Random(1).randrange(6, VOCAB) for _ in range(50)]
@@ -48,7 +49,7 @@ async def load(generator: Generator, weights: dict[str, Any]) -> None:
     await generator.resume()
 
 
-async def play(generator: Generator, number: int, how: Sampling, turns: int = 3) -> list[tuple[list[int], Sampled]]:
+async def play(generator: Generator, number: int, how: Sampling, turns: int = 3) -> list[tuple[list[int], Turn]]:
     """A conversation: what the policy says is followed by tokens of the environment."""
     own, ids, talk = random.Random(number), prompt_of(number, 3 + number), []
     for _ in range(turns):
@@ -199,6 +200,7 @@ async def test_a_turn_under_way_goes_on_with_new_weights(generator: Generator) -
     await load(generator, dict(new.state_dict()))
     turn = await under_way
     last = logprobs_of(new, prompt_of(0), turn.token_ids)[-1]
+    assert turn.logprobs is not None
     assert turn.logprobs[-1] == pytest.approx(last, abs=1e-5)
 
 
