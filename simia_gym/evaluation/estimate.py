@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simia_gym.assembly.suite import Suite
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.formatting import compact, dollars
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
-from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
+from simia_gym.errors import Fault
 from simia_gym.llm.settings import Endpoint, ModelSettings
-from simia_gym.policies import PolicyOptions, load_policy, policy_names
+from simia_gym.llm.structured import read_reply
+from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.oracle.answering import Oracle
+from simia_gym.oracle.options import OracleOptions
+from simia_gym.oracle.reading import Refused
+from simia_gym.policies import Policy, PolicyOptions, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
 from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import judged
-from simia_gym.simulators.hybrid import choose_routes
 from simia_gym.simulators.prefix import prompt_prefix
-from simia_gym.types import Message, Task, ToolCall, Transition
-from simia_gym.users import make_user
+from simia_gym.types import Message, Task
 
 EXPERT = "expert"
 _SAMPLED = 8
 _BYTES_PER_TOKEN = 4
 _REPLY_TOKENS = {"simulator": 150, "user": 40, "judge": 80, "policy": 100}
-"""Assumed tokens per reply, by role, if the reply's size is not known."""
+"""Assumed tokens per reply, by role, where no sample can be played."""
 _WRAPPING = 300
-"""Assumed bytes of markers and keys around one data block."""
-_FORM = 90
-"""Assumed bytes of a simulator's reply besides its operations and its observation."""
+"""Assumed bytes of markers and keys around one data block, where no sample can be played."""
 
-
-class _Sample(dict[str, NDArray[np.float64]]):
-    """The model usage of one sampled episode: by role the number of requests, and the bytes of prompts and replies."""
-
-    def add(self, role: str, size: float, reply: float | None = None, calls: float = 1) -> None:
-        reply_size = _REPLY_TOKENS[role] * _BYTES_PER_TOKEN if reply is None else reply
-        self[role] = self.get(role, np.zeros(3)) + calls * np.array([1, size, reply_size])
+Used = NDArray[np.float64]
+"""The usage of one role in a sampled episode: the number of requests, the bytes of their prompts and of the replies."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     several = max(1, min(len(suite.tasks), episodes // group))
     count = min(_SAMPLED, several)
     tasks = [suite.tasks[number * several // count] for number in range(count)]
-    samples = [sample for task in tasks if (sample := _played(suite, task, player)) is not None]
+    samples = _played(suite, tasks, player)
     basis = f"as the policy {player} plays"
     if not samples:
         samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
@@ -144,123 +142,89 @@ def _is_here(endpoint: Endpoint) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-class _Watching(WorldSimulator):
-    """The world simulator; also counts the requests that a model simulator would have made."""
+class _Answering:
+    """Answers the requests of one role as the oracle does, and counts them."""
 
-    def __init__(self, suite: Suite, sample: _Sample) -> None:
-        domain = suite.domain
-        assert domain.world is not None
-        super().__init__(domain.world, suite.config.feedback)
-        self._suite, self._sample, self._said = suite, sample, 0
-        self._asked: set[str] = set()
-        hybrid = suite.simulator_name == "hybrid"
-        self._routes = choose_routes(domain, suite.config.routes) if hybrid else dict.fromkeys(domain.specs, "llm")
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self.used: Used = np.zeros(3)
 
-    async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        transition = await super().call(call, context)
-        suite, domain, feedback = self._suite, self._suite.domain, self._suite.config.feedback
-        refused = transition.error_code in ("unknown_tool", "invalid_arguments")
-        if "simulator" not in suite.model_names or refused or self._routes.get(call.name) != "llm":
-            return transition
-        answer = len(encode(transition.observation))
-        if suite.strategy == "reference":
-            self._said += _WRAPPING
-            size = prompt_prefix(domain, context, feedback, "reference").prompt.size + self._said
-            self._said += answer
-            self._sample.add("simulator", size, _FORM + answer)
-            return transition
-        slice_ = domain.slicer(call.name)(context.state, call)
-        key = f"{call.name} {slice_.hash} {encode(call.arguments).decode()}"
-        if key in self._asked and suite.config.pins:
-            return transition
-        self._asked.add(key)
-        size = prompt_prefix(domain, context, feedback, "ledger").prompt.size + slice_.size + _WRAPPING
-        ops = [dict(op) for op in transition.ops or ()]
-        self._sample.add("simulator", size, _FORM + answer + len(encode(ops)))
-        return transition
+    async def complete(self, request: ChatRequest) -> Reply:
+        try:
+            raw = self._oracle.answer(b'{"messages":%b}' % request.prompt.messages_json(), Random(0)).text
+        except Refused as refused:
+            raise Fault("bad_request", refused.message, role=request.role) from None
+        self.used += (1, request.prompt.size, len(raw))
+        text, data = read_reply(raw, request.reply, role=request.role)
+        return Reply(text, raw, data)
 
 
-def _played(suite: Suite, task: Task, player: str) -> _Sample | None:
-    """Play a task without any model; ``None`` if that is impossible or the episode fails."""
-    domain = suite.domain
+class _Watched:
+    """A policy; also counts what a model in its place would be shown."""
+
+    whole_transcript = True
+
+    def __init__(self, policy: Policy, episode: Episode) -> None:
+        self._policy, self._episode = policy, episode
+        self.start = getattr(policy, "start", lambda start: None)
+        self.used: Used = np.zeros(3)
+
+    def act(self, messages: Sequence[Message]) -> Any:
+        shown = self._episode.shown
+        self.used += (1, _bytes(shown), 0)
+        return self._policy.act(messages if getattr(self._policy, "whole_transcript", False) else shown)
+
+
+def _played(suite: Suite, tasks: Iterable[Task], player: str) -> list[dict[str, Used]]:
+    """Play tasks, with the oracle in the place of the models; without the episodes that fail."""
+    domain, config = suite.domain, suite.config
     if domain.world is None or player not in policy_names(domain.config.policies):
-        return None
-    sample = _Sample()
-    kind = suite.config.user or domain.user
-    user = None if domain.user is None else make_user("scripted" if kind in (None, "llm") else kind, domain.cues)
-    episode = Episode(
-        domain,
-        simulator=_Watching(suite, sample),
-        user=user,
-        reward=domain.make_reward(),
-        prompt=suite.config.prompt,
-        max_turns=suite.max_turns,
-        feedback=suite.config.feedback,
-        history=suite.history,
-    )
-    policy = load_policy(player, domain.config.policies, folder=domain.folder)()
-    run_sync(play(episode, task, seed=0, policy=policy, env=suite.config.env), inline=episode.inline)
-    if episode.fault is not None or not episode.turn:
-        return None
-    _add_people(suite, task, sample, episode)
-    return sample
+        return []
+    oracle = Oracle(OracleOptions(domains=(domain.folder,), data=config.data))
+    models = {role: _Answering(oracle) for role in suite.model_names}
+    name = suite.simulator_name if "simulator" in models else "world"
+    config = replace(config, simulator=name, shadow=False, replay_from=None)
+    stage = load_suite(config, Resources(models=models))
+    samples = []
+    for task in tasks:
+        for model in models.values():
+            model.used = np.zeros(3)
+        episode = stage.episode()
+        policy = _Watched(stage.load_policy(player)(), episode)
+        run_sync(play(episode, task, seed=0, policy=policy, env=config.env), inline=episode.inline)
+        if episode.fault is None and episode.turn:
+            policy.used[2] = _bytes(message for message in episode.messages if message["role"] == "assistant")
+            samples.append({**{role: model.used for role, model in models.items()}, "policy": policy.used})
+    return samples
 
 
-def _add_people(suite: Suite, task: Task, sample: _Sample, episode: Episode) -> None:
-    """Count the requests that the user's, the judge's and the policy's models would have got in an episode."""
-    size = _size_of_prompt(suite, "user") + len(encode(task.user or {})) + _WRAPPING
-    record = 0
-    for event in episode.ledger.events:
-        if event["type"] not in ("transition", "message"):
-            continue
-        said = event.get("observation") or event.get("text") or ""
-        record += len(said) + len(event.get("say") or "") + _WRAPPING // 2
-        if event["type"] == "message" or event["speaker"] == "user":
-            size += len(event.get("say") or "") + _WRAPPING // 2
-            sample.add("user", size, _FORM + len(said))
-            size += _FORM + len(said)
-    _add_judging(suite, task, sample, record)
-    messages = episode.messages
-    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
-    prompts = [messages[:place] for place in replies]
-    if episode.history is not None:
-        events, system = episode.ledger.events, suite.domain.prompts[suite.config.prompt]
-        views = [events[:place] for place, event in enumerate(events) if event["type"] == "action"]
-        write = partial(
-            episode.history.messages, system=system, instruction=task.instruction, grammar=suite.domain.grammar
-        )
-        prompts = [write(view) for view in views]
-    for place, prompt in zip(replies, prompts, strict=True):
-        sample.add("policy", _bytes(prompt), _bytes([messages[place]]))
-
-
-def _at_most(suite: Suite, task: Task) -> _Sample:
+def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
     """An upper bound: the usage of an episode that runs to the turn limit."""
-    sample = _Sample()
     domain, turns = suite.domain, suite.max_turns
     prepared = domain.prepare(task)
-    feedback = suite.config.feedback
     context = StepContext(prepared, prepared.initial, Ledger(), 0, 0)
-    size = prompt_prefix(domain, context, feedback, suite.strategy).prompt.size
     grown = _WRAPPING * turns
-    sample.add("simulator", size + (grown if suite.strategy == "reference" else 4 * _WRAPPING), calls=turns)
-    asked = _size_of_prompt(suite, "user") + len(encode(task.user or {}))
-    sample.add("user", asked + grown / 2, calls=turns + 1)
-    sample.add("policy", len(domain.prompts[suite.config.prompt]) + grown / 2, calls=turns)
-    _add_judging(suite, task, sample, grown)
-    return sample
-
-
-def _add_judging(suite: Suite, task: Task, sample: _Sample, record: float) -> None:
-    size = _size_of_prompt(suite, "judge") + len(suite.domain.policy) + record + 2 * _WRAPPING
+    simulated = prompt_prefix(domain, context, suite.config.feedback, suite.strategy).prompt.size
+    simulated += grown if suite.strategy == "reference" else 4 * _WRAPPING
+    asked = _size_of_prompt(suite, "user") + len(encode(task.user or {})) + grown / 2
+    judging = _size_of_prompt(suite, "judge") + len(domain.policy) + grown + 2 * _WRAPPING
+    votes = 0
     for item in judged(suite, task):
         kind = item.get("kind")
-        votes = kind == "forbidden" or item.get("required", kind != "format")
         # A majority of the votes; further ones are requested only if these disagree.
-        sample.add("judge", size, calls=suite.config.votes // 2 + 1 if votes else 1)
+        several = kind == "forbidden" or item.get("required", kind != "format")
+        votes += suite.config.votes // 2 + 1 if several else 1
+    sizes = {
+        "simulator": (turns, simulated),
+        "user": (turns + 1, asked),
+        "judge": (votes, judging),
+        "policy": (turns, len(domain.prompts[suite.config.prompt]) + grown / 2),
+    }
+    replies = {role: tokens * _BYTES_PER_TOKEN for role, tokens in _REPLY_TOKENS.items()}
+    return {role: calls * np.array([1, size, replies[role]]) for role, (calls, size) in sizes.items()}
 
 
-def _bytes(messages: Sequence[Message]) -> int:
+def _bytes(messages: Iterable[Message]) -> int:
     return sum(len(encode(dict(message))) for message in messages)
 
 

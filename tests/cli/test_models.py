@@ -323,7 +323,7 @@ def test_no_estimate_where_the_domain_breaks(run: Run, monkeypatch: pytest.Monke
     def broken(*arguments: object) -> None:
         raise SystemExit(3)
 
-    monkeypatch.setattr(module, "make_user", broken)
+    monkeypatch.setattr(module, "load_suite", broken)
     result = run("--simulator", "llm", "--episodes", 1)
     assert (result.code, "expected calls" in result.err) == (0, False)
 
