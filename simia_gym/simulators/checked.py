@@ -9,6 +9,7 @@ stronger model is asked, if there is one; otherwise the call is a fault.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import encode, hash_of
@@ -19,7 +20,7 @@ from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.ask import MODEL_EVENT, RecordedModel
 from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
-from simia_gym.simulators.checking import LEDGER_REPLY, CheckedAnswer, Rejected, check_answer
+from simia_gym.simulators.checking import LEDGER_REPLY, Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
@@ -43,13 +44,6 @@ class _Asked(NamedTuple):
     spec: ToolSpec
     slice: Slice
     context: StepContext
-
-
-class _Accepted(NamedTuple):
-    """An accepted answer with the text that the policy will see."""
-
-    answer: CheckedAnswer
-    text: str
 
 
 class CheckedSimulator:
@@ -122,7 +116,7 @@ class CheckedSimulator:
         if known is not None:
             return await self._repeated(asked, known)
         first, before = int(key[:8], 16) * _SHARED, len(context.ledger)
-        own: Settled[_Accepted] | None = None
+        own: Settled[Transition] | None = None
         asking = False
 
         async def make() -> JsonObject:
@@ -135,7 +129,7 @@ class CheckedSimulator:
                     raise
                 events = list(context.ledger.events[before:])
                 return {"fault": {"kind": fault.kind, "message": fault.message}, "events": events}
-            answer = self._known[key] = own.value.answer.to_json()
+            answer = self._known[key] = own.reply.data
             return {"answer": answer, "route": own.route, "events": list(context.ledger.events[before:])}
 
         held, _ = await pins.answer(key, make)
@@ -151,7 +145,7 @@ class CheckedSimulator:
             # Something outside the slice differs in this episode, so the shared answer breaks a rule here. Continue
             # the shared conversation with a repair.
             settled = await self._ask(asked, (key,), f"pin:{key}", first, recorded=held["events"])
-            self._known[key] = settled.value.answer.to_json()
+            self._known[key] = settled.reply.data
             return self._transition(asked, settled.value, settled.route)
         _append_events(context, held["events"])
         self._known[key] = held["answer"]
@@ -176,7 +170,7 @@ class CheckedSimulator:
 
     async def _ask(
         self, asked: _Asked, seed: tuple[Any, ...], scope: str, ordinal: int, recorded: Sequence[JsonObject] = ()
-    ) -> Settled[_Accepted]:
+    ) -> Settled[Transition]:
         """Ask the models about a call; replies that are in the given events are reused."""
         prefix, call = prompt_prefix(self.domain, asked.context, self.feedback, "ledger"), asked.call
         prompt = prefix.prompt.fork()
@@ -190,7 +184,7 @@ class CheckedSimulator:
         self._requests += settled.asked
         return settled
 
-    def _accept(self, data: Mapping[str, Any], asked: _Asked) -> _Accepted:
+    def _accept(self, data: Mapping[str, Any], asked: _Asked) -> Transition:
         """Check an answer, and write the observation if the tool has a rendering rule.
 
         Raises:
@@ -210,33 +204,28 @@ class CheckedSimulator:
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
-            return _Accepted(answer, answer.observation)
+            return answer
         try:
             shown = render(answer.state, asked.call)
             if failed and self.feedback == "explain":
                 said = answer.observation
                 shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
-            return _Accepted(answer, shown)
+            return replace(answer, observation=shown)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
 
-    def _transition(self, asked: _Asked, accepted: _Accepted, route: Route | str) -> Transition:
-        answer = accepted.answer
+    def _transition(self, asked: _Asked, accepted: Transition, route: Route | str) -> Transition:
         meta: Mapping[str, Any] = _META[route]
         if asked.slice.cut:
             meta = {**meta, "cut": list(asked.slice.cut)}
-        return Transition(
-            accepted.text,
-            answer.ops,
-            answer.outcome,
-            answer.error_code,
-            reveals=answer.reveals,
-            end="terminal_tool" if asked.spec.terminal and answer.outcome == "ok" else None,
-            info=self.domain.extras(answer.state),
+        return replace(
+            accepted,
+            end="terminal_tool" if asked.spec.terminal and accepted.outcome == "ok" else None,
+            info=self.domain.extras(accepted.state),
             meta=meta,
             # With reveals, the episode applies both, because revealed rows also enter its initial state.
-            state=None if answer.reveals else answer.state,
+            state=None if accepted.reveals else accepted.state,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -21,7 +21,7 @@ from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
 from simia_gym.state.schema import StateSchema, values_at
 from simia_gym.state.state import Patching
-from simia_gym.types import JsonObject, Op, Outcome
+from simia_gym.types import JsonObject, Op, Transition
 from simia_gym.views.slices import CUT_OFF
 
 MAX_PATH = 1_000
@@ -83,31 +83,6 @@ class Rejected(Exception):
         super().__init__(self.violations)
 
 
-class CheckedAnswer(NamedTuple):
-    """A valid answer and the state after it.
-
-    The observation of an error begins with ``Error:``. ``reveals`` add rows to the state and to the episode's initial
-    state; tests and operations without effect are not in ``ops``.
-    """
-
-    outcome: Outcome
-    error_code: str | None
-    observation: str
-    reveals: tuple[Op, ...]
-    ops: tuple[Op, ...]
-    state: State
-
-    def to_json(self) -> dict[str, Any]:
-        """The answer in the form of a model's reply."""
-        return {
-            "outcome": self.outcome,
-            "error_code": self.error_code,
-            "reveals": list(self.reveals),
-            "ops": list(self.ops),
-            "observation": self.observation,
-        }
-
-
 def check_answer(
     data: Mapping[str, Any],
     spec: ToolSpec,
@@ -117,7 +92,7 @@ def check_answer(
     shown: Mapping[str, Container[str]] | None = None,
     limits: Limits = DEFAULT_LIMITS,
     cut_by: Callable[[Op], str | None] | None = None,
-) -> CheckedAnswer:
+) -> Transition:
     """Check an answer to a call of a tool and compute the state after it.
 
     Args:
@@ -129,6 +104,10 @@ def check_answer(
         shown: Keys of the rows in the model's prompt, by table; ``None`` if the model may change any row.
         limits: The greatest sizes.
         cut_by: Finds the text that an operation writes and of which the model has seen only the beginning.
+
+    Returns:
+        The answer with the state after it. The observation of an error begins with ``Error:``; tests and operations
+        without effect are not in ``ops``.
 
     Raises:
         Rejected: The answer breaks rules; it has all violations.
@@ -161,8 +140,8 @@ def check_answer(
             raise Rejected(broken)
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":
-        return CheckedAnswer("ok", None, text, tuple([_plain(op) for op in reveals]), kept, after)
-    return CheckedAnswer("error", code, as_error(text), (), (), state)
+        return Transition(text, kept, reveals=tuple([_plain(op) for op in reveals]), state=after)
+    return Transition(as_error(text), (), "error", code, state=state)
 
 
 def as_error(text: str) -> str:

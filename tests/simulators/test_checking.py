@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault
-from simia_gym.simulators.checking import DEFAULT_LIMITS, CheckedAnswer, Rejected, check_answer
+from simia_gym.simulators.checking import DEFAULT_LIMITS, Rejected, check_answer
 from simia_gym.state import identical
 from simia_gym.state.schema import StateSchema, read_state_schema
+from simia_gym.types import Transition
 
 from .desk import LAKE, MEMBER, failed, ok, put
 
 
-def checked(domain: Domain, tool: str, data: dict[str, Any], **given: Any) -> CheckedAnswer:
+def checked(domain: Domain, tool: str, data: dict[str, Any], **given: Any) -> Transition:
     whole = {"state": domain.base, "schema": domain.state_schema, **given}
     return check_answer(data, domain.specs[tool], **whole)
 
