@@ -155,8 +155,7 @@ class _Answering:
         except Refused as refused:
             raise Fault("bad_request", refused.message, role=request.role) from None
         self.used += (1, request.prompt.size, len(raw))
-        text, data = read_reply(raw, request.reply, role=request.role)
-        return Reply(text, raw, data)
+        return read_reply(raw, request)
 
 
 class _Watched:

@@ -77,8 +77,8 @@ class RecordedModel:
         if event is None:
             if self._fault is not None and self._fault["role"] == request.role:
                 raise Fault(self._fault["kind"], self._fault["message"], role=request.role)
-            message = f"the record holds no reply {request.ordinal} of the {request.role}"
-            raise Fault("replay_miss", message, role=request.role)
-        text, data = read_reply(event["reply"], request.reply, role=request.role)
-        message_ = {"role": "assistant", "content": event["reply"]}
-        return Reply(text, event["reply"], data, message_, model=event["model"], usage=Usage(**event["usage"]))
+            what = f"the record holds no reply {request.ordinal} of the {request.role}"
+            raise Fault("replay_miss", what, role=request.role)
+        message = {"role": "assistant", "content": event["reply"]}
+        usage = Usage(**event["usage"])
+        return read_reply(event["reply"], request, message=message, model=event["model"], usage=usage)

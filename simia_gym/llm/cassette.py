@@ -253,10 +253,8 @@ class _Wrapped:
         fault = line.get("fault")
         if fault is not None:
             raise Fault(fault["kind"], fault["message"], role=fault["role"])
-        kept = line["reply"]
-        text, data = read_reply(kept["raw"], request.reply, role=request.role)
-        named = {name: kept[name] for name in _REPLY}
-        return Reply(text, **{**named, "data": data, "usage": Usage(**kept["usage"])})
+        kept = {name: line["reply"][name] for name in _REPLY}
+        return read_reply(request=request, **{**kept, "usage": Usage(**kept["usage"])})
 
     def _key(self, request: ChatRequest) -> str:
         whole = sha256()

@@ -22,7 +22,7 @@ from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.accounts import accounts as default_accounts
 from simia_gym.llm.budget import Budget, Guess, Reservation
 from simia_gym.llm.features import Features, features_of
-from simia_gym.llm.reading import BYTES_PER_TOKEN, Said, estimated, read_completion
+from simia_gym.llm.reading import BYTES_PER_TOKEN, estimated, read_completion
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
 from simia_gym.llm.structured import Form, form_of
 from simia_gym.llm.transport import http, sdk
@@ -82,7 +82,7 @@ class EndpointModel:
                 mode = self._features.mode
                 fields = self._fields(request, form, mode, worthless)
                 body = (b'{"messages":[', *request.prompt.chunks, b"],", encode(fields)[1:])
-                said: Said | None = None
+                said: Reply | None = None
                 try:
                     said = await self._try(request, body, first=tries == 1)
                     if form is not None:
@@ -128,7 +128,7 @@ class EndpointModel:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
         return fields
 
-    async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Said:
+    async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Reply:
         """Send one request within the concurrency limit and the budget; both are released whatever happens."""
         settings = self.settings
         if not self._limit.take():
@@ -197,18 +197,21 @@ class EndpointModel:
         left = max(0.001, timeout - (time.monotonic() - began))
         return await http.send(target, body, left)
 
-    def _judge(self, said: Said, form: Form | None) -> Reply:
+    def _judge(self, said: Reply, form: Form | None) -> Reply:
         """Turn a completion into a reply, or raise why it is unusable."""
-        raw, reason, data = said.content, said.finish_reason, None
+        raw, reason, data = said.raw, said.finish_reason, None
+        calls, refusal = said.message.get("tool_calls"), said.message.get("refusal")
+        refusal = refusal if isinstance(refusal, str) else ""
         usable = raw.strip()
+        silent = not usable and not (isinstance(calls, list) and calls)
         if form is None:
-            if not usable and not said.calls:
-                raw = said.refusal
+            if silent:
+                raw = refusal
                 if not raw.strip():
                     raise _empty(reason)
         else:
-            if reason == "content_filter" or (said.refusal and not usable and not said.calls):
-                words = said.refusal or "the server's content filter stopped the reply"
+            if reason == "content_filter" or (refusal and silent):
+                words = refusal or "the server's content filter stopped the reply"
                 raise Failure("content_filter", words, again=True)
             if not usable:
                 raise _empty(reason)
@@ -220,7 +223,7 @@ class EndpointModel:
                     words = f"max_tokens{'' if limit is None else f' ({limit})'} is too small for the reply"
                     raise Failure("bad_reply", f"{words}: it was cut off", again=True) from None
                 raise failure
-        return Reply(strip_thinking(raw), raw, data, said.message, reason, said.model or self.name, said.usage)
+        return said._replace(text=strip_thinking(raw), raw=raw, data=data, model=said.model or self.name)
 
     def _pause(self, failure: Failure, number: int) -> float:
         """Seconds before the next attempt: the server's Retry-After, or exponential backoff with full jitter."""

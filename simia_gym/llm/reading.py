@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.llm.transport.failures import KEPT, Failure, text_of
-from simia_gym.llm.types import Usage
+from simia_gym.llm.types import Reply, Usage
 
 BYTES_PER_TOKEN = 4
 
 
-class Said(NamedTuple):
-    """A parsed chat completion; the other fields are those of a `Reply`.
-
-    Attributes:
-        content: The text, thinking included; empty if there is none.
-        refusal: The text of a refusal; empty if there is none.
-        calls: Whether the message contains tool calls.
-    """
-
-    content: str
-    refusal: str
-    calls: bool
-    message: Mapping[str, Any]
-    finish_reason: str | None
-    model: str
-    usage: Usage
-
-
-def read_completion(body: bytes) -> Said:
+def read_completion(body: bytes) -> Reply:
     """Parse the body of a successful response, in the layout of OpenAI's chat completions.
+
+    Returns:
+        The reply with its raw text; without `Reply.text` and `Reply.data`, which are read from it.
 
     Raises:
         Failure: ``bad_reply``: the body is not a chat completion.
@@ -55,22 +40,18 @@ def read_completion(body: bytes) -> Said:
         told = f": {text_of(error)[:KEPT]}" if error else ""
         raise Failure("bad_reply", f"the answer is no chat completion{told}", again=True)
     listed = message.get("tool_calls")
-    calls = False
     if type(listed) is list:
-        calls = len(listed) > 0
         for item in listed:
             if type(item) is not dict or type(item.get("function")) is not dict:
                 raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
-    content, refusal = message.get("content"), message.get("refusal")
-    reason, model = choice.get("finish_reason"), data.get("model")
-    return Said(
-        content if type(content) is str else "" if content is None else _text(content),
-        refusal if type(refusal) is str else "",
-        calls,
-        message,
-        reason if type(reason) is str else None,
-        model if type(model) is str else "",
-        _usage(data.get("usage")),
+    content, reason, model = message.get("content"), choice.get("finish_reason"), data.get("model")
+    return Reply(
+        text="",
+        raw=content if type(content) is str else _text(content),
+        message=message,
+        finish_reason=reason if type(reason) is str else None,
+        model=model if type(model) is str else "",
+        usage=_usage(data.get("usage")),
     )
 
 

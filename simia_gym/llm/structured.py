@@ -13,9 +13,9 @@ from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
 from simia_gym.actions.thinking import CLOSE, strip_thinking
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.schema_errors import most_relevant_problem
-from simia_gym.errors import Fault, Role
+from simia_gym.errors import Fault
 from simia_gym.llm.transport.failures import Failure
-from simia_gym.llm.types import ReplySchema
+from simia_gym.llm.types import ChatRequest, Reply, ReplySchema
 from simia_gym.types import JsonObject
 
 _MOST_TRIES = 64
@@ -59,20 +59,17 @@ def form_of(reply: ReplySchema) -> Form:
     return Form(reply)
 
 
-def read_reply(raw: str, reply: ReplySchema | None, *, role: Role) -> tuple[str, Any]:
-    """Read a recorded raw reply in the same way as a new one.
-
-    Returns:
-        The text without its thinking, and the decoded value (``None`` for free text).
+def read_reply(raw: str, request: ChatRequest, **fields: Any) -> Reply:
+    """Read a recorded raw reply in the same way as a new one; ``fields`` are further fields of the reply.
 
     Raises:
         Fault: ``bad_reply``: the text holds no value that is valid under the schema.
     """
     try:
-        data = None if reply is None else form_of(reply).read(raw)
+        data = None if request.reply is None else form_of(request.reply).read(raw)
     except Failure as failure:
-        raise Fault(failure.kind, failure.message, role=role) from None
-    return strip_thinking(raw), data
+        raise Fault(failure.kind, failure.message, role=request.role) from None
+    return Reply(strip_thinking(raw), raw, data, **fields)
 
 
 def find_json(text: str) -> Any:

@@ -10,8 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simia_gym.errors import Fault
+from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.structured import find_json, fits_strict, read_reply
 from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.types import ChatRequest
 
 from ..actions import JSON
 from .server import FORM
@@ -91,10 +93,12 @@ def test_any_text_is_a_value_or_a_failure(text: str) -> None:
 
 
 def test_a_recorded_reply_is_read_as_it_was() -> None:
-    assert read_reply('<think>x</think>{"n": 1}', FORM, role="user") == ('{"n": 1}', {"n": 1})
-    assert read_reply("<think>x</think>Hi", None, role="user") == ("Hi", None)
+    asked = ChatRequest("judge", Prompt(), FORM)
+    read = read_reply('<think>x</think>{"n": 1}', asked, model="m")
+    assert (read.text, read.data, read.model) == ('{"n": 1}', {"n": 1}, "m")
+    assert read_reply("<think>x</think>Hi", asked._replace(reply=None))[:3] == ("Hi", "<think>x</think>Hi", None)
     with pytest.raises(Fault, match="n: '1' is not of type") as caught:
-        read_reply('{"n": "1"}', FORM, role="judge")
+        read_reply('{"n": "1"}', asked)
     assert (caught.value.kind, caught.value.role) == ("bad_reply", "judge")
 
 
