@@ -7,7 +7,7 @@ conversation. The transitions have no operations, so the state cannot be checked
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from simia_gym.common.json_encoding import encode
@@ -15,7 +15,6 @@ from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import error_transition
 from simia_gym.llm.blocks import block
-from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel
 from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
@@ -32,27 +31,6 @@ MAX_SAID = 20_000
 
 ASKED = frozenset({"llm", "repaired", "escalated"})
 """Routes of calls that the model answered, so that they are in the conversation already."""
-
-
-@dataclass
-class _Conversation:
-    """The conversation of one episode.
-
-    Attributes:
-        prompt: The messages so far.
-        nonce: Tag that delimits the prompt's data blocks.
-        events: Number of ledger events that have been processed.
-        waiting: Blocks for the next message.
-        requests: Number of requests made.
-        written: Size of the agent's messages and arguments, in bytes.
-    """
-
-    prompt: Prompt
-    nonce: str
-    events: int = 0
-    waiting: tuple[str, ...] = ()
-    requests: int = 0
-    written: int = 0
 
 
 class ReferenceSimulator:
@@ -78,7 +56,11 @@ class ReferenceSimulator:
     def begin(self, context: StepContext) -> None:
         """Begin a new conversation."""
         prefix = prompt_prefix(self.domain, context, self.feedback, "reference")
-        self._talk = _Conversation(prefix.prompt.fork(), prefix.nonce)
+        self._prompt, self._nonce = prefix.prompt.fork(), prefix.nonce
+        self._waiting: list[str] = []  # blocks for the next message
+        self._seen = 0  # events of the ledger that are in the conversation
+        self._requests = 0
+        self._written = 0  # bytes of the agent's messages and arguments
 
     async def open(self, context: StepContext) -> Transition:
         """Return the first observation; code writes it."""
@@ -94,29 +76,28 @@ class ReferenceSimulator:
         Raises:
             Fault: The request failed, or every answer broke rules.
         """
-        talk = self._talk
-        talk.prompt.mark_static()  # the conversation so far is in the server's prefix cache
-        self._catch_up(talk, context)
+        self._prompt.mark_static()  # the conversation so far is in the server's prefix cache
+        self._catch_up(context)
         said = {"name": call.name, "arguments": call.arguments}
-        talk.written += len(encode(call.arguments))
-        if talk.written > MAX_WRITTEN:
+        self._written += len(encode(call.arguments))
+        if self._written > MAX_WRITTEN:
             text = f"Error: You have written more than {MAX_WRITTEN} bytes; no further call is answered."
             refusal = error_transition(text, "too_much_text")
             return replace(refusal, meta={**refusal.meta, "route": "gate"})
-        _say(talk, block("call", talk.nonce, said))
+        self._say(block("call", self._nonce, said))
         question = Question(
             tool=call.name,
-            prompt=talk.prompt.fork(),
-            nonce=talk.nonce,
+            prompt=self._prompt.fork(),
+            nonce=self._nonce,
             reply=REFERENCE_REPLY,
-            seed=[context.group or context.seed, call.name, call.arguments, talk.requests],
+            seed=[context.group or context.seed, call.name, call.arguments, self._requests],
             scope=context.scope,
-            ordinal=talk.requests,
+            ordinal=self._requests,
         )
         settled = await settle(self._models, question, lambda data: self._accept(data, call.name), context)
-        talk.requests += settled.asked
-        talk.prompt = settled.prompt.fork()
-        talk.prompt.add("assistant", block("answer", talk.nonce, settled.reply.data))
+        self._requests += settled.asked
+        self._prompt = settled.prompt.fork()
+        self._prompt.add("assistant", block("answer", self._nonce, settled.reply.data))
         data, meta = settled.value, {"route": settled.route}
         if data["outcome"] == "error":
             # With render_errors, an error shows the open page, without "Error:".
@@ -143,33 +124,32 @@ class ReferenceSimulator:
         ends = [rule for rule in self.domain.config.ends if rule.path is not None]
         return (ends[0].reason or "state") if ends and data["done"] and spec.effect == "write" else None
 
-    def _catch_up(self, talk: _Conversation, context: StepContext) -> None:
+    def _catch_up(self, context: StepContext) -> None:
         """Add the events since the last call to the conversation: messages, and calls that code answered."""
         events = context.ledger.events
-        for event in events[talk.events :]:
+        for event in events[self._seen :]:
             kind = event["type"]
             if kind == "message":
-                talk.waiting += (block("said", talk.nonce, {"agent": "", "user": event["text"]}),)
+                self._waiting.append(block("said", self._nonce, {"agent": "", "user": event["text"]}))
             elif kind == "transition" and event["call"] is None:
                 said = {"agent": event["say"], "user": event["observation"]}
                 if len(event["say"]) > MAX_SAID:
                     half = MAX_SAID // 2
                     said["agent"], said["end"] = event["say"][:half], event["say"][-half:]
                     said["left_out"] = len(event["say"]) - MAX_SAID
-                talk.written += min(len(event["say"]), MAX_SAID)
-                talk.waiting += (block("said", talk.nonce, said),)
+                self._written += min(len(event["say"]), MAX_SAID)
+                self._waiting.append(block("said", self._nonce, said))
             elif kind == "transition" and event["meta"].get("route") not in ASKED:
                 call = {"name": event["call"]["name"], "arguments": event["call"]["arguments"]}
                 size = len(encode(call))
                 if size > self.domain.limits(call["name"]).arguments and event["meta"].get("route") == "gate":
                     continue  # a refused call changed nothing, and may be of any length
-                talk.written += size
-                _say(talk, block("call", talk.nonce, call))
+                self._written += size
+                self._say(block("call", self._nonce, call))
                 answer = {name: event[name] for name in ("outcome", "error_code", "observation")}
-                talk.prompt.add("assistant", block("answer", talk.nonce, {**answer, "done": False}))
-        talk.events = len(events)
+                self._prompt.add("assistant", block("answer", self._nonce, {**answer, "done": False}))
+        self._seen = len(events)
 
-
-def _say(talk: _Conversation, text: str) -> None:
-    talk.prompt.add("user", "\n".join([*talk.waiting, text]))
-    talk.waiting = ()
+    def _say(self, text: str) -> None:
+        self._prompt.add("user", "\n".join([*self._waiting, text]))
+        self._waiting = []
