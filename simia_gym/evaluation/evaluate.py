@@ -7,17 +7,17 @@ import inspect
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import gymnasium
 from rich.console import Console
 from rich.progress import Progress
 
 from simia_gym.assembly.suite import Suite
+from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.registration import resolve_env
 from simia_gym.env import SimiaEnv, make_suite
 from simia_gym.errors import InputError
@@ -35,7 +35,6 @@ from simia_gym.rollout.summary import spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch
 from simia_gym.types import JsonObject, Message, PolicyAction, SplitChoice
 
-T = TypeVar("T")
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
 """Takes messages and tools in OpenAI's format; returns a text or an assistant message, as dictionary or SDK object."""
 logger = logging.getLogger("simia_gym")
@@ -104,7 +103,7 @@ def evaluate(
         watch.begin(pool.halt, ())
         store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
         with suppress(EndpointLostError):  # the watch holds the reason, reported below
-            _run(pool.run(store))
+            run_sync(pool.run(store), inline=False)
     run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
     run |= spending_json(pool.summary, accounts().snapshot() if suite.model_names else {})
     run |= {"seconds": round(time.monotonic() - began, 3), "record": None if out is None else str(out)}
@@ -162,13 +161,3 @@ def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], 
         return name, lambda: _FunctionPolicy(agent), sys.maxsize
     fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
     raise InputError(f"a {name} is not an agent", where="agent", fix=fix)
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on a new event loop; in another thread if this one already runs a loop, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
