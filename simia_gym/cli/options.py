@@ -6,7 +6,7 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,7 +17,6 @@ from simia_gym.common.settings import Settings
 from simia_gym.errors import InputError
 
 S = TypeVar("S", bound=Settings)
-MAIN = "Options"
 Environment = Annotated[str, typer.Argument(metavar="ENV", help="An id from `simia list`, or the folder of a domain.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the traceback of every bug, not only the first.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value as the last line of standard output.")]
@@ -108,16 +107,16 @@ def options_of(
 
 
 class Typed:
-    """The options of a command by settings class, with the parsed values by field name."""
+    """The options of a command, with the parsed values by field name."""
 
-    def __init__(self, options: Mapping[type[Settings], list[Option]], given: Mapping[str, Any]) -> None:
+    def __init__(self, options: Sequence[Option], given: Mapping[str, Any]) -> None:
         self._options = options
-        self._given = {one.name: one.read(given[one.name]) for listed in options.values() for one in listed}
+        self._given = {one.name: one.read(given[one.name]) for one in options}
 
     def values(self, model: type[Settings]) -> dict[str, Any]:
         """The field values for a settings class; without fields that were not given and have no default."""
-        found = {one.name: self._given[one.name] for one in self._options[model]}
-        default = model.defaults()
+        fields, default = model.fields(), model.defaults()
+        found = {one.name: self._given[one.name] for one in self._options if one.field is fields.get(one.name)}
         return {name: value for name, value in found.items() if value is not None or default.get(name, ...) is None}
 
     def make(self, model: type[S], **more: Any) -> S:
@@ -130,8 +129,7 @@ class Typed:
 
     def changed(self) -> Iterator[Option]:
         """The options that differ from their default."""
-        for listed in self._options.values():
-            yield from (one for one in listed if self._given[one.name] not in (one.default, {}, ()))
+        return (one for one in self._options if self._given[one.name] not in (one.default, {}, ()))
 
     def words(self) -> list[str]:
         """The given options that determine the results, as arguments; without files, folders and addresses."""
@@ -152,7 +150,7 @@ class Typed:
         for one in self.changed():
             if error.where in one.shown["also"]:
                 return InputError(error.what, where=one.flag, fix=error.fix)
-        for one in (one for listed in self._options.values() for one in listed):
+        for one in self._options:
             if name == one.name or name in one.shown["also"]:
                 flag = one.negated if one.default is True else one.flag
                 return InputError(error.what, where=f"{flag} {rest}".rstrip(), fix=error.fix)
@@ -173,23 +171,19 @@ def with_options(
         A decorator for the command. The command's own options come first in its help. An error about a setting names
         the option.
     """
-    options = {model: options_of(model, omit=omit, defaults=defaults) for model in models}
+    options = [one for model in models for one in options_of(model, omit=omit, defaults=defaults)]
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        generated = [one.parameter() for listed in options.values() for one in listed]
 
         def run(**given: Any) -> int:
-            names = {one.name for one in generated}
-            typed: Typed | None = None
+            typed = Typed(options, {one.name: given.pop(one.name) for one in options})
             try:
-                typed = Typed(options, {name: given.pop(name) for name in names})
                 return command(typed, **given)
             except InputError as error:
-                if typed is None:
-                    raise
                 raise typed.as_typed(error) from error.__cause__
 
+        generated = (one.parameter() for one in options)
         listed = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *generated)]
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
