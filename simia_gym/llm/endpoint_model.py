@@ -131,8 +131,7 @@ class EndpointModel:
     async def _try(self, request: ChatRequest, body: Sequence[bytes], *, first: bool) -> Reply:
         """Send one request within the concurrency limit and the budget; both are released whatever happens."""
         settings = self.settings
-        if not self._limit.take():
-            await self._limit.acquire()
+        await self._limit.acquire()
         reservation = None
         usage, cost = Usage(), 0.0
         try:
@@ -159,8 +158,6 @@ class EndpointModel:
             self._accounts.failed(request.role, failure.kind)
             if failure.status == 429:
                 self._limit.refused(failure.wait)
-            elif failure.kind in ("server_error", "timeout"):
-                self._limit.failed()
             raise
         finally:
             self._limit.release()

@@ -51,10 +51,6 @@ async def test_answers_let_it_grow_back_after_the_pause() -> None:
     limit.answered()
     assert limit.limit == 16
     clock.now = 3.1
-    limit.failed()
-    limit.answered()
-    assert limit.limit == 16
-    clock.now = 4.2
     for _ in range(1000):
         limit.answered()
     assert limit.limit == 20
@@ -85,11 +81,9 @@ async def test_those_who_wait_come_in_order_and_may_give_up() -> None:
     tasks[1].cancel()
     await asyncio.sleep(0)
     limit.release()
-    assert not limit.take()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [0, 2, 3]
     assert limit.in_flight == 0
-    assert limit.take()
 
 
 def test_one_limit_per_model_with_the_lowest_ceiling() -> None:

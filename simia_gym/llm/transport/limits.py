@@ -1,8 +1,8 @@
 """An adaptive limit on the requests in flight to one model.
 
-A response with status 429 shrinks the limit by a fifth, at most once per pause that the server asks for. Other failures
-(5xx, timeouts) stop its growth for a second; successful responses let it grow again. Before the first 429, only the
-configured ceiling applies. All event loops and threads of a process share the limit of a model.
+A response with status 429 shrinks the limit by a fifth, at most once in the pause that the server asks for; after it,
+successful responses let the limit grow again. Before the first 429, only the configured ceiling applies. All event
+loops and threads of a process share the limit of a model.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from simia_gym.llm.transport.fair_queue import FairQueue
 
 _SHRINK = 0.8
 _GROW = 0.05
-_LEAST_PAUSE = 0.25
-_FAILURE_PAUSE = 1.0
+_LEAST_PAUSE = 1.0
 
 
 class AdaptiveLimit(FairQueue[None, Literal[True]]):
@@ -37,7 +36,6 @@ class AdaptiveLimit(FairQueue[None, Literal[True]]):
         self._ceiling = math.inf if ceiling is None else float(ceiling)
         self._clock = clock
         self._quiet_until = -math.inf
-        self._shrunk_until = -math.inf
         self.limit = self._ceiling
         self.in_flight = 0
 
@@ -52,11 +50,6 @@ class AdaptiveLimit(FairQueue[None, Literal[True]]):
             with self._lock:
                 self._ceiling = float(ceiling)
                 self.limit = min(self.limit, self._ceiling)
-
-    def take(self) -> bool:
-        """Take a permit if one is free and no request waits; if this returns true, call `release` later."""
-        with self._lock:
-            return not self._queue and self._grant(None) is not None
 
     async def acquire(self) -> None:
         """Wait for a permit; call `release` later. A cancelled wait takes no permit."""
@@ -87,18 +80,9 @@ class AdaptiveLimit(FairQueue[None, Literal[True]]):
         """
         now = self._clock()
         with self._lock:
-            pause = max(_LEAST_PAUSE, wait or 0.0)
-            if now < self._shrunk_until:
-                return
-            self._shrunk_until = now + max(1.0, pause)
-            self._quiet_until = max(self._quiet_until, now + pause)
-            base = min(self.limit, max(1, self.in_flight))
-            self.limit = max(1.0, _SHRINK * base)
-
-    def failed(self) -> None:
-        """Note a server failure; the limit does not grow for a second."""
-        if self.limit < self._ceiling:
-            self._quiet_until = max(self._quiet_until, self._clock() + _FAILURE_PAUSE)
+            if now >= self._quiet_until:
+                self._quiet_until = now + max(_LEAST_PAUSE, wait or 0.0)
+                self.limit = max(1.0, _SHRINK * min(self.limit, max(1, self.in_flight)))
 
     def _grant(self, asked: None) -> Literal[True] | None:
         if self.in_flight + 1 > self.limit:
