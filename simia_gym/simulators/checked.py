@@ -201,16 +201,18 @@ class CheckedSimulator:
                 raise Fault(CUT_OFF, message, role="simulator")
             cut_by = asked.slice.cut_by
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
+        after: Any = answer.state
+        info = self.domain.extras(after)
         failed = answer.outcome == "error"
         render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
         if render is None:
-            return answer
+            return replace(answer, info=info)
         try:
-            shown = render(answer.state, asked.call)
+            shown = render(after, asked.call)
             if failed and self.feedback == "explain":
                 said = answer.observation
                 shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
-            return replace(answer, observation=shown)
+            return replace(answer, observation=shown, info=info)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
@@ -222,7 +224,6 @@ class CheckedSimulator:
         return replace(
             accepted,
             end="terminal_tool" if asked.spec.terminal and accepted.outcome == "ok" else None,
-            info=self.domain.extras(accepted.state),
             meta=meta,
             # With reveals, the episode applies both, because revealed rows also enter its initial state.
             state=None if accepted.reveals else accepted.state,
