@@ -213,6 +213,7 @@ class _Speaker:
 
     async def act(self, messages: Sequence[Message]) -> str:
         """Sample one turn."""
+        limits = self._limits
         goes_on = continues(messages, self._shown)
         new = messages[len(self._shown) if goes_on else 0 :]
         new = [template_message(item) for item in new if item["role"] != "assistant"]
@@ -222,12 +223,20 @@ class _Speaker:
             await _result(conversation.heard(new))
         else:
             conversation = await _result(self._begin(new))
-            self._check_prompt(conversation.prompt_length)
+            length, longest = conversation.prompt_length, limits.prompt
+            if longest is not None and length > longest:
+                if self.conversations:
+                    raise Cut
+                message = f"the prompt has {length} tokens and may have {longest}; it is never cut"
+                raise Fault("prompt_too_long", message, role="episode")
             self.conversations.append(conversation)
-        room = self._room(conversation)
+        used = len(conversation.ids)
+        room = conversation.prompt_length + limits.response - used
+        if limits.total is not None:
+            room = min(room, limits.total - used)
         if room < 1:
             raise Cut
-        most = room if self._limits.turn is None else min(room, self._limits.turn)
+        most = room if limits.turn is None else min(room, limits.turn)
         sampled = await self._sample(list(conversation.ids), most)
         if sampled.stop == "aborted" or not sampled.token_ids:
             raise Fault("no_tokens", f"the engine gave no whole turn ({sampled.stop})", role="policy")
@@ -235,20 +244,6 @@ class _Speaker:
         if sampled.stop == "length" and len(sampled.token_ids) >= room:
             raise Cut  # an incomplete action is not executed
         return text
-
-    def _check_prompt(self, length: int) -> None:
-        most = self._limits.prompt
-        if most is not None and length > most:
-            if self.conversations:
-                raise Cut
-            message = f"the prompt has {length} tokens and may have {most}; it is never cut"
-            raise Fault("prompt_too_long", message, role="episode")
-
-    def _room(self, conversation: Conversation) -> int:
-        """Number of tokens that may still follow."""
-        used = len(conversation.ids)
-        room = conversation.prompt_length + self._limits.response - used
-        return room if self._limits.total is None else min(room, self._limits.total - used)
 
 
 def continues(messages: Sequence[Message], shown: Sequence[Message]) -> bool:

@@ -10,7 +10,8 @@ without an end), and the ids equal those of verl's continuous token builders.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, takewhile
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -57,7 +58,7 @@ class ChatTokens:
         if self._arguments:
             self._check_switch(opening)
         self.end_id, self.separator = self._end_of_turn()
-        self._prefixes: dict[tuple[str, ...] | None, tuple[list[JsonObject], list[int]]] = {}
+        self._before = lru_cache(maxsize=256)(self._render_before)
 
     @classmethod
     def of(cls, tokenizer: Any, thinking: Thinking = DEFAULT) -> ChatTokens:
@@ -86,12 +87,16 @@ class ChatTokens:
         if not messages:
             raise InputError("there is no new message", where="conversation", fix="Give what the environment said.")
         ids = list(self.separator) if last_id is not None and last_id == self.end_id else []
-        groups = _groups([template_message(message) for message in messages])
+        # Consecutive tool messages are rendered together: they share a turn in most templates.
+        plain = enumerate(map(template_message, messages))
+        together = groupby(plain, key=lambda item: -1 if _is_tool(item[1]) else item[0])
+        groups = [[message for _, message in items] for _, items in together]
         for group in groups:
-            before, known = self._prefix(group)
+            names = tuple(str(message.get("name") or _NAMELESS) for message in group) if _is_tool(group[0]) else None
+            before, known = self._before(names)
             whole = self._render([*before, *group], prompt=group is groups[-1])
             if whole[: len(known)] != known:
-                what = f"its chat template renders earlier messages differently when {_roles(group)} messages follow"
+                what = f"its chat template renders earlier messages differently when {group[0]['role']} messages follow"
                 fix = "Use a template that renders earlier messages independently of later ones."
                 raise InputError(what, where=_name(self.tokenizer), fix=fix)
             ids += whole[len(known) :]
@@ -102,15 +107,10 @@ class ChatTokens:
         said = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(said)
 
-    def _prefix(self, group: list[JsonObject]) -> tuple[list[JsonObject], list[int]]:
-        """The fixed conversation before a group of messages, and its ids."""
-        tools = tuple(str(message.get("name") or _NAMELESS) for message in group) if _is_tool(group[0]) else None
-        if tools not in self._prefixes:
-            if len(self._prefixes) > _MOST_PREFIXES:
-                self._prefixes.clear()
-            before = [*_BEFORE, *([] if tools is None else [_calls(tools)])]
-            self._prefixes[tools] = (before, self._render(before, prompt=False))
-        return self._prefixes[tools]
+    def _render_before(self, tools: tuple[str, ...] | None) -> tuple[list[JsonObject], list[int]]:
+        """The fixed conversation before new messages, and its ids; ``tools`` are those that the messages answer for."""
+        before = [*_BEFORE, *([] if tools is None else [_calls(tools)])]
+        return before, self._render(before, prompt=False)
 
     def _render(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool) -> list[int]:
         ids = self.tokenizer.apply_chat_template(
@@ -137,10 +137,8 @@ class ChatTokens:
     def _end_of_turn(self) -> tuple[int | None, tuple[int, ...]]:
         """The token that closes a turn and the separator: the common suffix of two user turns with different texts."""
         empty, filled = (self._render([{"role": "user", "content": text}], prompt=False) for text in ("", "x"))
-        common = 0
-        while common < min(len(empty), len(filled)) and empty[-1 - common] == filled[-1 - common]:
-            common += 1
-        tail = filled[len(filled) - common :]
+        pairs = zip(reversed(empty), reversed(filled), strict=False)
+        tail = [item for item, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)][::-1]
         special = {*self.tokenizer.all_special_ids, *self.tokenizer.get_added_vocab().values()}
         closing = [place for place, item in enumerate(tail) if item in special]
         if not closing:
@@ -216,14 +214,6 @@ def template_message(message: Message) -> JsonObject:
 
 
 _known: WeakKeyDictionary[Any, dict[Thinking, ChatTokens]] = WeakKeyDictionary()
-_MOST_PREFIXES = 256
-
-
-def _groups(messages: list[JsonObject]) -> list[list[JsonObject]]:
-    """Groups of messages that are rendered together: consecutive tool messages share a turn in most templates."""
-    numbered = enumerate(messages)
-    grouped = groupby(numbered, key=lambda item: -1 if _is_tool(item[1]) else item[0])
-    return [[message for _, message in group] for _, group in grouped]
 
 
 def _calls(names: Sequence[str]) -> JsonObject:
@@ -237,10 +227,6 @@ def _calls(names: Sequence[str]) -> JsonObject:
 
 def _is_tool(message: Mapping[str, Any]) -> bool:
     return message.get("role") == "tool"
-
-
-def _roles(messages: Sequence[Mapping[str, Any]]) -> str:
-    return "/".join(dict.fromkeys(str(message.get("role")) for message in messages))
 
 
 def _name(tokenizer: Any) -> str:
