@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simia_gym.errors import InputError
+from simia_gym.domain.registration import resolve_env
 from simia_gym.rl.chat.thinking import choose_thinking, template_arguments
 from simia_gym.rl.extras import hide_progress_bars, require
+from simia_gym.rl.sft.trainer import load
 from simia_gym.rl.small.card import Card, read_card, write_card
 
 SHOWN = ("reward", "episodes/success", "episodes/valid", "episodes/turns", "grad_norm", "completions/mean_length")
@@ -40,16 +41,12 @@ def options(description: str, argv: Sequence[str] | None = None) -> argparse.Nam
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/trl"))
     asked = parser.parse_args(argv)
-    trained = _card(asked).thinking
-    asked.thinking = choose_thinking(asked.thinking, trained, policy=asked.policy, where="--thinking")
+    trained = read_card(asked.policy) or Card()
+    asked.thinking = choose_thinking(asked.thinking, trained.thinking, policy=asked.policy, where="--thinking")
     require("trl", "torch", "transformers", "trl", "datasets")
     hide_progress_bars()
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     return asked
-
-
-def _card(asked: argparse.Namespace) -> Card:
-    return (read_card(asked.policy) if asked.policy else None) or Card()
 
 
 def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
@@ -58,21 +55,15 @@ def world(asked: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     for name in ("generated", "model", "base_url"):
         if getattr(asked, name):
             settings[name] = getattr(asked, name)
-    if (Path(asked.env) / "domain.yaml").is_file():
-        return "simia/custom-v0", {**settings, "domain": asked.env}
-    return asked.env, settings
+    env, domain = resolve_env(asked.env)
+    return env, settings if domain is None else {**settings, "domain": domain}
 
 
 def policy(asked: argparse.Namespace) -> tuple[Any, Any]:
     """The model to train and its tokenizer."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(asked.policy, padding_side="left")
-        return AutoModelForCausalLM.from_pretrained(asked.policy), tokenizer
-    except (OSError, ValueError) as error:
-        what = f"{asked.policy!r} cannot be loaded: {str(error).splitlines()[0]}"
-        raise InputError(what, where="--policy", fix="Give a folder or a name of the hub.") from error
+    model, tokenizer = load(asked.policy)
+    tokenizer.padding_side = "left"
+    return model, tokenizer
 
 
 def config(asked: argparse.Namespace, **more: Any) -> Any:
@@ -137,6 +128,7 @@ def train(trainer: Any, asked: argparse.Namespace) -> list[dict[str, float]]:
     with (asked.out / "metrics.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(one)}\n" for one in steps)
     trainer.save_model(str(asked.out / "policy"))
-    write_card(asked.out / "policy", replace(_card(asked), prompt=asked.prompt, thinking=asked.thinking))
+    trained = read_card(asked.policy) or Card()
+    write_card(asked.out / "policy", replace(trained, prompt=asked.prompt, thinking=asked.thinking))
     print(f"metrics and policy are in {asked.out}")
     return steps
