@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
@@ -18,36 +16,30 @@ def _nothing(*given: object, **named: object) -> None:
     return None
 
 
-def _no_bytes(*given: object, **named: object) -> int:
-    return 0
-
-
 def _device_module() -> types.ModuleType:
     """A stand-in for ``torch.cuda`` without device memory and streams."""
     module = types.ModuleType("simia_gym_cpu_device")
-    for name in ("synchronize", "empty_cache", "set_device", "ipc_collect", "current_stream"):
-        setattr(module, name, _nothing)
-    for name in ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved"):
-        setattr(module, name, _no_bytes)
-    own: dict[str, Any] = {
-        "reset_peak_memory_stats": _nothing,
-        "is_available": lambda: False,
-        "current_device": lambda: NAME,
-        "device_count": lambda: 1,
-        "mem_get_info": lambda *device: (0, 0),
-        "get_device_name": lambda *device: NAME,
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
-        "get_rng_state": torch.get_rng_state,
-        "set_rng_state": torch.set_rng_state,
-    }
-    for name, value in own.items():
-        setattr(module, name, value)
+    without_effect = ("synchronize", "empty_cache", "set_device", "ipc_collect", "current_stream")
+    bytes_of_memory = ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved")
+    vars(module).update(
+        dict.fromkeys(without_effect, _nothing),
+        **dict.fromkeys(bytes_of_memory, lambda *device: 0),
+        is_available=lambda: False,
+        device_count=lambda: 1,
+        mem_get_info=lambda *device: (0, 0),
+        get_device_name=lambda *device: NAME,
+        get_rng_state=torch.get_rng_state,
+        set_rng_state=torch.set_rng_state,
+    )
     return module
 
 
+@PlatformRegistry.register(platform=NAME)
 class CPUPlatform(PlatformBase):
-    """CPU: gloo between processes, shared memory for weights, no devices to choose from."""
+    """CPU: gloo between processes, shared memory for weights, no devices to choose from.
+
+    This module is only imported on request, since every machine has a CPU, also one with a GPU to train on.
+    """
 
     device_name = NAME
     vendor_name = NAME
@@ -56,10 +48,6 @@ class CPUPlatform(PlatformBase):
     def is_available(self) -> bool:
         """Always available."""
         return True
-
-    def is_platform_available(self, use_smi_check: bool = False) -> bool:
-        """Only on request: every machine has a CPU, also one with a GPU to train on."""
-        return os.environ.get("VERL_PLATFORM", "").strip().lower() == NAME
 
     def current_device(self) -> torch.device:
         """The device itself: an index, which other platforms return, would mean a GPU to torch."""
@@ -72,11 +60,7 @@ class CPUPlatform(PlatformBase):
     # A CPU computes synchronously, without caches and allocators to care for, and there is no profiler.
     set_device = synchronize = set_allocator_settings = empty_cache = profiler_start = profiler_stop = cudart = _nothing
 
-    def manual_seed(self, seed: int) -> None:
-        """Seed torch."""
-        torch.manual_seed(seed)
-
-    manual_seed_all = manual_seed
+    manual_seed = manual_seed_all = staticmethod(torch.manual_seed)
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
         """No compute capability."""
@@ -106,8 +90,3 @@ class CPUPlatform(PlatformBase):
     def is_ipc_supported(self) -> bool:
         """No; verl then passes weights through shared memory."""
         return False
-
-
-def register() -> None:
-    """Register the platform with verl under the name ``cpu``."""
-    PlatformRegistry.register(platform=NAME)(CPUPlatform)

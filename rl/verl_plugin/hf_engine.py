@@ -30,16 +30,9 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "stop": (None, (), []),
 }
 """Sampling parameters that are not supported, and the values that have no effect."""
-_TAKEN = frozenset(
-    (
-        *("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "seed", "stop_token_ids"),
-        *(
-            "skip_special_tokens",
-            "spaces_between_special_tokens",
-            "detokenize",
-        ),  # about text, which this server does not return
-    )
-)
+_TAKEN = ("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "seed", "stop_token_ids")
+_ABOUT_TEXT = ("skip_special_tokens", "spaces_between_special_tokens", "detokenize")
+"""Sampling parameters about the text, which this server does not return."""
 
 
 class HFServer:
@@ -234,7 +227,7 @@ class HFServer:
 
     def _sampling(self, given: Mapping[str, Any], prompt_length: int) -> Sampling:
         for name, value in given.items():
-            if name not in _TAKEN and value not in _NEUTRAL.get(name, (None,)):
+            if name not in (*_TAKEN, *_ABOUT_TEXT) and value not in _NEUTRAL.get(name, (None,)):
                 what = f"{name}={value!r} is not supported"
                 raise InputError(what, where="rollout.name=hf_server", fix="Leave it out, or use vllm.")
         config = self.config

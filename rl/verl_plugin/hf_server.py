@@ -96,7 +96,8 @@ class HFServerAdapter(BaseRollout):
         """
         from verl.workers.rollout.utils import ensure_async_iterator
 
-        if wire_format != "named_tensors" or (more.get("peft_config") and not _merged(self.model_config)):
+        lora = getattr(self.model_config, "lora", None) or {}
+        if wire_format != "named_tensors" or (more.get("peft_config") and not lora.get("merge", False)):
             what = f"it takes whole weights, neither changes ({wire_format}) nor adapters"
             fix = "Merge the adapter (model.lora.merge=True), or use vllm."
             raise InputError(what, where=f"rollout.name={NAME}", fix=fix)
@@ -128,11 +129,6 @@ async def _send(server: Any, bucket: Sequence[tuple[str, Any]]) -> None:
     wrong = [name for name, value in sums.items() if got.get(name) != value]
     if wrong:
         raise RuntimeError(f"the weights of {wrong[0]!r} are not those that were sent ({len(wrong)} such parameters)")
-
-
-def _merged(model_config: Any) -> bool:
-    lora = getattr(model_config, "lora", None)
-    return bool(lora.get("merge", False)) if lora is not None and hasattr(lora, "get") else False
 
 
 def _whereabouts(worker: Any) -> tuple[str, list[str]]:

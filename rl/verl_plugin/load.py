@@ -56,6 +56,4 @@ after_import("verl.workers.rollout.base", _adapters)
 after_import("verl.trainer.ppo.core_algos", _advantages)
 
 if on_cpu():
-    from simia_gym.rl.verl_plugin import cpu_platform
-
-    cpu_platform.register()
+    import simia_gym.rl.verl_plugin.cpu_platform  # noqa: F401 - registers itself
