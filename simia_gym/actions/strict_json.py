@@ -10,14 +10,9 @@ import json
 import re
 from typing import Any, NoReturn
 
-import orjson
-
 MAX_DEPTH = 64
 _SURROGATE = re.compile(r"\\u[dD]")
-_BLANK = " \t\n\r"
-_SPACE = re.compile(rf"[{_BLANK}]*")
-_EXACT = 2.0**53
-_ESCAPED_COLON = "u003"
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class JsonProblem(Exception):
@@ -35,12 +30,9 @@ class JsonProblem(Exception):
 
 def skip_space(text: str, position: int) -> int:
     """The index of the next character that is not JSON white space."""
-    if position >= len(text):
-        return len(text)
-    if text[position] not in _BLANK:
-        return position
     match = _SPACE.match(text, position)
-    return match.end() if match else position
+    assert match is not None  # it matches nothing, too
+    return match.end()
 
 
 def decode_at(text: str, position: int) -> tuple[Any, int]:
@@ -50,11 +42,7 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
         JsonProblem: There is no valid value.
     """
     try:
-        value, end = _SCAN(text, position)
-        if text.find(_ESCAPED_COLON, position, end) >= 0 or text.count(":", position, end) != _colons(value):
-            value, end = _CAREFUL_SCAN(text, position)
-    except StopIteration as error:
-        raise JsonProblem("Expecting value", error.value) from None
+        value, end = _DECODER.raw_decode(text, position)
     except json.JSONDecodeError as error:
         raise _problem_of(error) from None
     except ValueError as error:
@@ -89,44 +77,10 @@ def decode_all(text: str) -> Any:
     Raises:
         JsonProblem: The text is not valid JSON.
     """
-    if _ESCAPED_COLON not in text:
-        try:
-            value = orjson.loads(text)
-        except ValueError:
-            pass  # the strict decoder below finds the mistake, if there is one
-        else:
-            if text.count(":") == _colons(value):
-                return value
     value, end = decode_at(text, skip_space(text, 0))
     if end < len(text) and (rest := skip_space(text, end)) < len(text):
         raise JsonProblem("Extra data", rest)
     return value
-
-
-def _colons(value: Any) -> int:
-    """How many colons the JSON text of a value has: one per member of an object, and those inside its strings.
-
-    If the decoded text has more colons, an object in it may have a duplicate key, which the fast decoders accept. For
-    values that orjson may decode wrongly (integers beyond 64 bits, deep nesting) the count is one that no text has.
-    """
-    count = containers = 0
-    parts = [value]
-    for part in parts:  # to which those of each container are added
-        kind = type(part)
-        if kind is str:
-            if ":" in part:
-                count += part.count(":")
-        elif kind is dict:
-            containers += 1
-            count += len(part)
-            parts += part
-            parts += part.values()
-        elif kind is list:
-            containers += 1
-            parts += part
-        elif kind is float and not -_EXACT < part < _EXACT:
-            return -1
-    return -1 if containers > MAX_DEPTH and _depth(value) > MAX_DEPTH else count
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -149,12 +103,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _scanner(**hooks: Any) -> Any:
-    decoder: Any = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, **hooks)
-    return decoder.scan_once  # what raw_decode() calls
-
-
-_SCAN, _CAREFUL_SCAN = _scanner(), _scanner(object_pairs_hook=_pairs)
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, object_pairs_hook=_pairs)
 
 
 def _brackets(text: str, position: int, end: int) -> int:
