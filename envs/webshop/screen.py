@@ -7,21 +7,20 @@ products, so that it can also be rendered from a state slice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from simia_gym.envs.webshop import pages
 from simia_gym.envs.webshop.pages import PER_PAGE, SUB_PAGES, Part
 from simia_gym.envs.webshop.search import hits
 from simia_gym.state import State
+from simia_gym.state.table import Table
 from simia_gym.types import Row, Task, ToolCall
 
 _RESULT = ("asin", "title", "price_tag")
 _ITEM = (*_RESULT, "rating", "options")
 _COLUMNS = {"description": "description", "features": "bullets", "reviews": "reviews"}
 _REMEMBERED = 2_048
-
-# Rows and tables are immutable, and states share unchanged ones; keeping a reference keeps the ids in the keys valid.
-_parts: dict[tuple[object, ...], tuple[object, Part]] = {}
 
 
 def render(state: State, cause: Task | ToolCall | None = None) -> str:
@@ -62,22 +61,23 @@ def session_of(state: State) -> Row:
 
 def part(state: State, session: Row) -> Part | None:
     """The part of the open page after the instruction; ``None`` on the start page and the last page."""
-    kind = session["page"]
+    kind, products = session["page"], state.table("products")
     if kind == "results":
-        found, number, table = session["results"], session["number"], state.table("products")
-        key = (number, id(found), id(table))
-        return _remembered(key, (found, table), lambda: _results(state, found, number))
-    if kind == "item":
-        product = _product(state, session["asin"])
-        return _remembered(("item", id(product)), product, lambda: pages.item_part(product))
-    if kind in SUB_PAGES:
-        product = _product(state, session["asin"])
-        return _remembered((kind, id(product)), product, lambda: pages.sub_part(product, kind))
-    return None
+        return _results(products, tuple(session["results"]), session["number"])
+    return _of_product(products, session["asin"], kind) if kind in ("item", *SUB_PAGES) else None
 
 
-def _results(state: State, found: Sequence[str], number: int) -> Part:
-    return pages.results_part(found, {asin: _product(state, asin) for asin in window(found, number)}, number)
+# States share the tables that have not changed.
+@lru_cache(_REMEMBERED)
+def _results(products: Table | None, found: tuple[str, ...], number: int) -> Part:
+    shown = {asin: _product(products, asin) for asin in window(found, number)}
+    return pages.results_part(found, shown, number)
+
+
+@lru_cache(_REMEMBERED)
+def _of_product(products: Table | None, asin: str, kind: str) -> Part:
+    product = _product(products, asin)
+    return pages.item_part(product) if kind == "item" else pages.sub_part(product, kind)
 
 
 def window(found: Sequence[str], number: int) -> Sequence[str]:
@@ -107,25 +107,12 @@ def rows(state: State, call: ToolCall) -> dict[str, Row]:
         columns[asin] = _ITEM if wanted is None else (*_ITEM, wanted)
     elif kind in SUB_PAGES:
         columns[asin] = (*_ITEM, _COLUMNS[kind])
-    return {key: _only(state, key, names) for key, names in columns.items()}
+    products = state.table("products")
+    return {key: {name: _product(products, key)[name] for name in names} for key, names in columns.items()}
 
 
-def _only(state: State, asin: str, names: Sequence[str]) -> Row:
-    product = _product(state, asin)
-    return {name: product[name] for name in names}
-
-
-def _product(state: State, asin: str) -> Row:
-    row = state.get("products", asin)
+def _product(products: Table | None, asin: str) -> Row:
+    row = None if products is None else products.get(asin)
     if row is None:
         raise LookupError(f"there is no product {asin!r}")
     return row
-
-
-def _remembered(key: tuple[object, ...], holds: object, make: Any) -> Part:
-    known = _parts.get(key)
-    if known is None:
-        if len(_parts) >= _REMEMBERED:
-            _parts.clear()
-        known = _parts[key] = (holds, make())
-    return known[1]

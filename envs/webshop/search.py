@@ -85,14 +85,10 @@ class SearchIndex:
     def _search(self, keywords: str) -> FrozenList:
         scores: Ints = np.zeros(len(self.ids), dtype=np.int64)
         for term, times in Counter(terms(keywords)).items():
-            posting = self._postings.get(term)
-            if posting is not None:
-                where, weights = posting
-                scores[where] += weights if times == 1 else weights * times
+            if term in self._postings:
+                where, weights = self._postings[term]
+                scores[where] += weights * times
         hits = np.flatnonzero(scores)
-        if len(hits) > TOP:
-            least = np.partition(scores[hits], len(hits) - TOP)[len(hits) - TOP]
-            hits = hits[scores[hits] >= least]
         order = hits[np.argsort(-scores[hits], kind="stable")][:TOP]
         return FrozenList(self.ids[place] for place in order)
 
