@@ -37,11 +37,8 @@ class Context:
         """A row, or ``None``; tables whose name starts with ``_`` are treated as empty."""
         if table.startswith("_"):
             return None
-        if self.computed:
-            made = self.computed.get(table)
-            if made is not None and key in made:
-                return made[key]
-        return self.state.get(table, key)
+        made = self.computed.get(table, {})
+        return made[key] if key in made else self.state.get(table, key)
 
     def rows(self, table: str) -> Iterator[Row]:
         """Every row of a table."""
@@ -64,11 +61,7 @@ class Placeholder:
 
     def values(self, context: Context) -> list[Any]:
         """Its values, in order; a list counts as its elements."""
-        found = self.found(context)
-        for value in found:
-            if isinstance(value, list):
-                return [item for each in found for item in (each if isinstance(each, list) else (each,))]
-        return found
+        return [item for each in self.found(context) for item in (each if isinstance(each, list) else (each,))]
 
     def found(self, context: Context) -> list[Any]:
         """The values at its paths, in order; a list is one value."""
@@ -77,22 +70,18 @@ class Placeholder:
         arguments = context.call.arguments
         if self.root not in arguments:
             return []
-        found = [arguments[self.root]]
-        return walk(found, self.steps, context) if self.steps else found
+        return walk([arguments[self.root]], self.steps, context)
 
     def _in_state(self, context: Context) -> list[Any]:
-        table, key = self.steps[0], self.steps[1]
+        table, key, *inner = self.steps
         found: list[Any] = []
-        every = isinstance(key, str) and key == STAR
         for name in _tokens(table, context):
-            if every:
+            if key == STAR:
                 found += context.rows(name)
-                continue
-            for token in _tokens(key, context):
-                row = context.row(name, token)
-                if row is not None:
-                    found.append(row)
-        return walk(found, self.steps[2:], context) if len(self.steps) > 2 else found
+            else:
+                rows = (context.row(name, token) for token in _tokens(key, context))
+                found += [row for row in rows if row is not None]
+        return walk(found, inner, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +144,6 @@ class Template:
 
 
 Step: TypeAlias = str | Template
-
-
-def argument_of(step: Step) -> str | None:
-    """The argument's name if a step is a single placeholder of a whole argument, else ``None``."""
-    if isinstance(step, str) or len(step.parts) != 1:
-        return None
-    part = step.parts[0]
-    return None if isinstance(part, str) or part.steps else part.root
 
 
 def arguments_of(steps: Iterable[Step]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -22,7 +22,7 @@ from simia_gym.common.dotted_names import load_function
 from simia_gym.errors import InputError, PatchError
 from simia_gym.state import State
 from simia_gym.types import ToolCall
-from simia_gym.views.placeholders import Context, Template, argument_of, parse_template
+from simia_gym.views.placeholders import Context, Template, parse_template
 
 Renderer: TypeAlias = Callable[[State, ToolCall], str]
 
@@ -60,8 +60,7 @@ def compile_render(spec: Any, where: str = "render", *, folder: Path | None = No
         return _text(parse_template(text, where))
     if not text.startswith("/"):
         raise InputError(f"{kind} {text!r} is no place in the state", where=where, fix="Begin it with /table/key.")
-    template = parse_template(f"{{{text}}}", where)
-    return _value(template, text)
+    return _value(parse_template(f"{{{text}}}", where), text)
 
 
 def render_arguments(spec: Any) -> list[str]:
@@ -117,17 +116,8 @@ def _rewritten(content: bytes) -> str:
 def _value(template: Template, pointer: str) -> Renderer:
     (part,) = template.parts
     assert not isinstance(part, str)
-    # A fast path for most rules, which show the row whose key is an argument.
-    table, key = part.steps[:2]
-    plain = len(part.steps) == 2 and isinstance(table, str) and not table.startswith("_")
-    argument = argument_of(key) if plain else None
 
     def render(state: State, call: ToolCall) -> str:
-        given = None if argument is None else call.arguments.get(argument)
-        if type(given) is str:
-            row = state.get(cast(str, table), given)
-            if row is not None:
-                return _written(row)
         found = part.found(Context(state, call))
         if not found:
             raise PatchError(f"nothing stands at {pointer}", path=pointer)

@@ -176,15 +176,7 @@ def _pick_columns(row: Row, columns: tuple[Path, ...], context: Context) -> Row:
     """The included part of a row."""
     picked: dict[str, Any] = {}
     for path in columns:
-        if len(path) == 1 and isinstance(path[0], str) and path[0] != STAR:  # most columns are fields
-            if path[0] in row:
-                picked[path[0]] = row[path[0]]
-            continue
-        part = _pick(row, path, context)
-        if picked.keys().isdisjoint(part):
-            picked.update(part)
-        else:
-            picked = _merge(picked, part)
+        picked = _merge(picked, _pick(row, path, context))
     return picked
 
 
