@@ -1,16 +1,11 @@
-"""Build the airline's database and fixed tasks from seeds, and write down its tools.
-
-``python -m simia_gym.envs.airline.build`` writes ``state.json``, ``tools.json`` and the fixed tasks.
-"""
+"""Build the airline's database from a seed, as it stands in ``state.json``."""
 
 from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
 from itertools import permutations
-from pathlib import Path
 
-from simia_gym.envs._tau2.domain_files import write_files
 from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES
 from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.airline.people import (
@@ -28,7 +23,6 @@ from simia_gym.envs.airline.people import (
 )
 from simia_gym.envs.airline.search import departure_key
 from simia_gym.envs.airline.trips import NOW, TODAY, day_after
-from simia_gym.envs.airline.world import AirlineWorld
 from simia_gym.types import JsonObject
 
 SEED = 20_240
@@ -45,7 +39,6 @@ DAY = 24 * 60 * 60
 """In seconds; a few reservations were made within the last one."""
 DAYS = [day_after(count) for count in range(-6, 8)]
 """The days on which the timetable holds departures; flights of tasks depart later."""
-STATE_FILE = Path(__file__).with_name("state.json")
 
 _STATUSES: dict[Status, int] = {"landed": 12, "flying": 12, "on time": 6, "delayed": 4, "cancelled": 1}
 
@@ -143,12 +136,3 @@ def _make_trip(rng: random.Random, user: JsonObject, tables: Tables, taken: set[
     if rng.random() < 1 / 12:
         cancel(row)
     return row
-
-
-def main() -> None:
-    """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
-    write_files(STATE_FILE.parent, build(), AirlineWorld)
-
-
-if __name__ == "__main__":
-    main()

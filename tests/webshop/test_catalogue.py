@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from simia_gym.envs.webshop import build
 from simia_gym.envs.webshop.catalogue.catalogue import tables
 from simia_gym.envs.webshop.catalogue.vocabulary import CATEGORIES, Category
 from simia_gym.envs.webshop.matching import normalize_color, nouns, similar
@@ -26,11 +25,6 @@ def test_the_catalogue_is_always_the_same() -> None:
     tables.cache_clear()
     assert tables() is not first
     assert tables() == first
-
-
-def test_files_follow_from_code() -> None:
-    for name, text in build.files().items():
-        assert (build.FOLDER / name).read_text(encoding="utf-8") == text, f"run {build.__name__} to write {name}"
 
 
 @pytest.mark.parametrize("category", CATEGORIES, ids=lambda category: category.query)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from simia_gym.assembly.suite import Suite
 from simia_gym.domain.loading import load_domain
-from simia_gym.envs.webshop.build import FOLDER
 from simia_gym.envs.webshop.catalogue.catalogue import tables
 from simia_gym.envs.webshop.world import WebShopWorld
 from simia_gym.evaluation.slice_check import declaration_problems
@@ -19,7 +18,7 @@ BASE = State.from_tables(tables())
 
 
 def test_search_anywhere_runs_on_a_slice(suite: Suite) -> None:
-    domain = load_domain(FOLDER, {"search_anywhere": True})
+    domain = load_domain(suite.domain.folder, {"search_anywhere": True})
     calls = [ToolCall("search", {"keywords": words}) for words in ("mug", "tea", "mug", "unheard of", "lamp")]
     assert len(list(walk(domain, suite.tasks[0], calls))) == len(calls)
 
