@@ -12,6 +12,7 @@ do not enter into it.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,7 +86,6 @@ def load(
     path: Path,
     domain: str,
     world: type[World],
-    schema: Path,
     arranged: Callable[[Tables, str], Tables] = lambda tables, where: tables,
 ) -> DomainData:
     """Load a data directory.
@@ -93,8 +93,7 @@ def load(
     Args:
         path: The directory.
         domain: The domain that the tasks are to be for; a task that says otherwise is refused.
-        world: The class of the world that the tasks' gold actions are played in.
-        schema: The ``state.schema.json`` of the domain.
+        world: The class of the world that plays the tasks' gold actions; its module lies in the domain's folder.
         arranged: Makes its tables of those of ``db.json``; gets the file's name for its errors.
 
     Returns:
@@ -108,6 +107,7 @@ def load(
         raise InputError(what, where=str(path), fix="Name the directory that holds db.json.")
     database = path / "db.json"
     given = validated(dict[str, dict[str, JsonObject]], read_json(database, what="database"), where=f"{database}: ")
+    schema = Path(inspect.getfile(world)).with_name("state.schema.json")
     state = State.from_tables(fitted(arranged(given, str(database)), schema, str(database)))
     policy, tools = path / "policy.md", path / "tools.json"
     others = (path / name for name in (policy.name, "split_tasks.json", *_TASK_FILES))

@@ -11,16 +11,20 @@ episodes run again byte for byte; ``compat="tau1"`` is its older release, which 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from simia_gym.common.validation import validated
 from simia_gym.domain.tools import tool
+from simia_gym.envs._tau2 import data
 from simia_gym.envs._tau2.calls import absent, check_hashable
+from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.airline import error_hints
 from simia_gym.envs.airline.payments import fare, pay_booking, pay_change, price_of
-from simia_gym.envs.airline.people import BAG, segment
+from simia_gym.envs.airline.people import AIRPORTS, BAG, segment
 from simia_gym.envs.airline.rows import (
     Cabin,
     Certificate,
@@ -33,6 +37,7 @@ from simia_gym.envs.airline.rows import (
     as_models,
 )
 from simia_gym.envs.airline.search import departure_key, direct, onestop, shown
+from simia_gym.envs.airline.trips import NOW
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import JsonObject, Row
@@ -424,4 +429,16 @@ def _unused(keys: Sequence[str], used: Any, message: str) -> str:
     raise ToolError(message, "limit_reached", error_hints.LIMIT)
 
 
+def _arranged(database: Tables, where: str) -> Tables:
+    """The benchmark's tables as the world has them: the dates of all flights become a table of their own."""
+    departures: dict[str, JsonObject] = {}
+    for key, flight in database.get("flights", {}).items():
+        place = f"{where}: flights.{key}.dates"
+        for date, found in validated(dict[str, JsonObject], flight.get("dates", {}), where=place).items():
+            departures[departure_key(key, date)] = {"flight_number": key, "date": date, **found}
+    airports = {iata: {"iata": iata, "city": city} for iata, city in AIRPORTS.items()}
+    return {**database, "departures": departures, "airports": airports, "clock": {"now": {"time": NOW}}}
+
+
 show = renderer_of(AirlineWorld)
+load_benchmark = partial(data.load, domain="airline", world=AirlineWorld, arranged=_arranged)

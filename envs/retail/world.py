@@ -9,7 +9,10 @@ recorded episodes run again byte for byte.
 
 from __future__ import annotations
 
+from functools import partial
+
 from simia_gym.domain.tools import tool
+from simia_gym.envs._tau2 import data
 from simia_gym.envs._tau2.calls import absent, check_hashable
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
@@ -364,3 +367,4 @@ def _check_balance(method: Row, amount: float, what: str) -> None:
 
 
 show = renderer_of(RetailWorld)
+load_benchmark = partial(data.load, domain="retail", world=RetailWorld)

@@ -12,8 +12,7 @@ import pytest
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
 from simia_gym.envs._tau2.recorded import read_recordings, verify
-from simia_gym.envs.airline.benchmark import load
-from simia_gym.envs.airline.world import AirlineWorld
+from simia_gym.envs.airline.world import AirlineWorld, load_benchmark
 from simia_gym.errors import InputError
 
 FOLDER = domain_path("simia/airline-v0")
@@ -38,7 +37,7 @@ def test_a_flight_whose_dates_are_none_is_refused(tmp_path: Path) -> None:
     document = {"flights": {"SA1": {"flight_number": "SA1", "dates": 3}}, "users": {}, "reservations": {}}
     (tmp_path / "db.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"flights\.SA1\.dates: Input should be an object"):
-        load(tmp_path)
+        load_benchmark(tmp_path)
 
 
 def plain(value: Any) -> Any:

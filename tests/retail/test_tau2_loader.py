@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from simia_gym.envs.retail.benchmark import load
+from simia_gym.envs.retail.world import load_benchmark
 from simia_gym.errors import InputError
 
 from .conftest import make_task
 
 
 def test_tables_are_brought_into_form(directory: Path) -> None:
-    data = load(directory)
+    data = load_benchmark(directory)
     assert data.tables is not None
     orders = data.tables["orders"]
     paid = {json.dumps(order["payment_history"][0]["amount"]) for order in orders.values()}
@@ -28,7 +28,7 @@ def test_tables_are_brought_into_form(directory: Path) -> None:
 
 
 def test_tasks(directory: Path) -> None:
-    data = load(directory)
+    data = load_benchmark(directory)
     assert data.tasks is not None
     assert {split: [task.id for task in tasks] for split, tasks in data.tasks.items()} == {
         "train": ["0", "1"],
@@ -53,7 +53,7 @@ def test_tasks_as_one_list_with_a_file_of_splits(directory: Path) -> None:
         (directory / name).unlink()
     (directory / "tasks.json").write_text(json.dumps([make_task("7", [], []), make_task("8", [], [])]))
     (directory / "split_tasks.json").write_text(json.dumps({"train": ["7"], "test": ["8"], "version": "1"}))
-    data = load(directory)
+    data = load_benchmark(directory)
     assert data.tasks is not None
     assert [(task.id, task.split) for split in ("train", "test") for task in data.tasks[split]] == [
         ("7", "train"),
@@ -62,17 +62,17 @@ def test_tasks_as_one_list_with_a_file_of_splits(directory: Path) -> None:
 
 
 def test_the_hash_tells_data_sets_apart(directory: Path) -> None:
-    first = load(directory).hash
-    assert load(directory).hash == first
+    first = load_benchmark(directory).hash
+    assert load_benchmark(directory).hash == first
     (directory / "policy.md").write_text("Be very nice.")
-    assert load(directory).hash != first
+    assert load_benchmark(directory).hash != first
 
 
 def test_only_the_database_is_needed(directory: Path) -> None:
     for file in directory.iterdir():
         if file.name != "db.json":
             file.unlink()
-    data = load(directory)
+    data = load_benchmark(directory)
     assert data.tasks == {"train": (), "test": ()}
     assert (data.policy, data.tools) == (None, None)
 
@@ -128,7 +128,7 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
 def test_mistakes_are_named(directory: Path, spoil: Callable[[Path], object], named: str) -> None:
     spoil(directory)
     with pytest.raises(InputError) as caught:
-        load(directory)
+        load_benchmark(directory)
     assert named in str(caught.value)
     assert str(directory) in str(caught.value)
 
@@ -136,11 +136,11 @@ def test_mistakes_are_named(directory: Path, spoil: Callable[[Path], object], na
 @pytest.mark.parametrize("path", ["missing", "db.json"])
 def test_not_a_directory(directory: Path, path: str) -> None:
     with pytest.raises(InputError, match="director"):
-        load(directory / path)
+        load_benchmark(directory / path)
 
 
 def test_the_real_directory(shared_data: Path) -> None:
-    data = load(shared_data / "tau2" / "retail")
+    data = load_benchmark(shared_data / "tau2" / "retail")
     assert data.tasks is not None
     assert sum(bool(task.goal) for task in data.tasks["train"]) == 67
     assert all(task.user and task.user["reason"] for task in data.tasks["train"])
