@@ -57,7 +57,6 @@ REPLY = ReplySchema(
 )
 
 _REASON = 500
-_KEPT = 256
 
 
 class LLMJudge:
@@ -89,7 +88,6 @@ class LLMJudge:
             if number < 1 or number % 2 == 0:
                 raise InputError(f"{number} votes have no majority", where=name, fix="Use an odd number, such as 3.")
         self._file = load_prompt("judge", domain.folder)
-        self._openings: dict[tuple[str, str], Prompt] = {}
 
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
         """Judge criteria concurrently, each in requests of its own; see `simia_gym.rewards.rubric.Judge`.
@@ -125,10 +123,6 @@ class LLMJudge:
     def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
         """The common prefix of all prompts about episodes of a task."""
         task, domain = finished.task, self.domain
-        key = task.id, finished.digest
-        known = self._openings.get(key)
-        if known is not None and finished.digest:
-            return known
         parts = (
             self._file.fill(policy=domain.policy.strip()).strip(),
             block("domain", nonce, domain.about),
@@ -137,9 +131,6 @@ class LLMJudge:
         prompt = Prompt()
         prompt.add("system", "\n\n".join(parts))
         prompt.mark_static()
-        if len(self._openings) >= _KEPT:
-            self._openings.clear()
-        self._openings[key] = prompt
         return prompt
 
 
