@@ -311,14 +311,6 @@ class Domain:
         """The greatest sizes of a tool's calls and answers; for a name that is no tool's, the domain's."""
         return self.config.limits.but(self.specs[tool].limits if tool in self.specs else None)
 
-    def slicer(self, tool: str) -> Slicer:
-        """The function that selects the slice of the state that a tool's calls may read or change."""
-        return self.slicers[tool]
-
-    def renderer(self, tool: str) -> Renderer | None:
-        """The function that writes a tool's observation from the state after a call; ``None`` if it has no rule."""
-        return self.renderers[tool]
-
     async def opening(self, state: State, task: Task, world: World | None = None) -> Transition:
         """The first observation of an episode without a user; code writes it, whoever answers the calls.
 

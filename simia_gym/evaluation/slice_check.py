@@ -24,7 +24,7 @@ def declaration_problems(domain: Domain) -> Iterator[tuple[str, str]]:
     """Find declarations that name a table or argument that does not exist; yields the tool's name and the problem."""
     for name, spec in domain.specs.items():
         arguments = spec.parameters.get("properties", {})
-        for text in domain.slicer(name).problems(domain.tables, arguments):
+        for text in domain.slicers[name].problems(domain.tables, arguments):
             yield name, text
         for pattern in spec.writes:
             table = pattern.split("/")[0]
@@ -83,7 +83,7 @@ def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transiti
     if not spec.reads and spec.effect != "none":
         return [], False  # missing reads are reported as a note on the default
     try:
-        seen = domain.slicer(call.name)(state, call)
+        seen = domain.slicers[call.name](state, call)
         part = domain.world.call(seen.state(), call)
     except Fault as fault:
         return [f"its reads are too small or too large, the world cannot run on the slice: {fault.message}"], False
@@ -101,7 +101,7 @@ def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transiti
 
 
 def _render_problems(domain: Domain, call: ToolCall, whole: Transition) -> Iterator[str]:
-    render = domain.renderer(call.name)
+    render = domain.renderers[call.name]
     if render is None or whole.outcome != "ok" or whole.state is None:
         return
     try:

@@ -106,7 +106,7 @@ class CheckedSimulator:
                 broke rules.
         """
         domain, pins = self.domain, self.pins
-        asked = _Asked(call, domain.specs[call.name], domain.slicer(call.name)(context.state, call), context)
+        asked = _Asked(call, domain.specs[call.name], domain.slicers[call.name](context.state, call), context)
         if pins is None:
             seed = (context.group or context.seed, self._requests)
             settled = await self._ask(asked, seed, context.scope, self._requests)
@@ -204,7 +204,7 @@ class CheckedSimulator:
         after: Any = answer.state
         info = self.domain.extras(after)
         failed = answer.outcome == "error"
-        render = self.domain.renderer(spec.name) if spec.render_errors or not failed else None
+        render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:
             return replace(answer, info=info)
         try:

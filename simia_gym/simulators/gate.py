@@ -30,5 +30,5 @@ def gate(
         refusal = declared_error(domain.specs[call.name], state, call, feedback)
     if refusal is not None and current:
         info = domain.extras
-        refusal = with_page(refusal, domain.specs, domain.renderer, state, call, feedback, info)
+        refusal = with_page(refusal, domain.specs, domain.renderers.__getitem__, state, call, feedback, info)
     return None if refusal is None else replace(refusal, meta={**refusal.meta, "route": "gate"})

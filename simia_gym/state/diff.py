@@ -6,6 +6,7 @@ order, because observations are written from these values.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from simia_gym.state.equality import identical
@@ -53,35 +54,10 @@ def make_remove(path: Path) -> FrozenDict:
 
 
 def _dicts(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[Op]) -> Any:
-    if len(before) != len(after):
-        return _dicts_of_other_keys(before, after, path, ops)
-    changed: dict[str, Any] | None = None
-    mark = len(ops)
-    for (key, old), (key_after, new) in zip(before.items(), after.items(), strict=True):
-        if key is not key_after and key != key_after:
-            del ops[mark:]
-            return _dicts_of_other_keys(before, after, path, ops)
-        # Most values of a row are unchanged, which `identical` finds faster than recursion.
-        if old is new or identical(old, new):
-            continue
-        result = reconcile(old, new, (*path, key), ops)
-        if result is not old:
-            if changed is None:
-                changed = {}
-            changed[key] = result
-    return before if changed is None else frozen_dict((before, changed))
-
-
-def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[Op]) -> Any:
-    """Reconcile two objects with different keys or a different key order."""
     mark = len(ops)
     # Keys that keep their position: the longest prefix of `after` whose keys occur in `before` in the same order.
-    kept: dict[str, None] = {}
     ahead = iter(before)
-    for key in after:
-        if not any(other == key for other in ahead):
-            break
-        kept[key] = None
+    kept = dict.fromkeys(takewhile(lambda key: key in ahead, after))
     added = list(after)[len(kept) :]
     moved = sum(key in before for key in added)
     if moved > 1 or (moved and not kept):
@@ -89,10 +65,11 @@ def _dicts_of_other_keys(before: dict[str, Any], after: dict[str, Any], path: Pa
         ops.append(make_op("replace", path, new))
         return new
     parts: dict[str, Any] = {}
-    removals = [key for key in before if key not in kept]
     for key in kept:
-        parts[key] = reconcile(before[key], after[key], (*path, key), ops)
-    ops.extend(make_remove((*path, key)) for key in removals)
+        old, new = before[key], after[key]
+        # Most values of a row are unchanged, which `identical` finds faster than recursion.
+        parts[key] = old if identical(old, new) else reconcile(old, new, (*path, key), ops)
+    ops.extend(make_remove((*path, key)) for key in before if key not in kept)
     additions = freeze({key: after[key] for key in added})
     ops.extend(make_op("add", (*path, key), value) for key, value in additions.items())
     return before if len(ops) == mark else frozen_dict((parts, additions))

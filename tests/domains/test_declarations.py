@@ -55,7 +55,7 @@ def test_the_world_does_the_same_on_a_small_slice(world: World, policy: str) -> 
             made = [event["call"] for event in events if event.get("call") is not None]
             calls = [ToolCall(call["name"], call["arguments"]) for call in made]
         for state, call in walk(domain, task, calls):
-            assert domain.slicer(call.name)(state, call).size < world.own.slice
+            assert domain.slicers[call.name](state, call).size < world.own.slice
             seen.add(call.name)
     assert seen
 
@@ -77,9 +77,9 @@ def test_without_its_world_a_domain_has_the_same_tools_slices_and_pages(bare: Wo
                 assert first[0] == first[1]
             for call in gold_calls(task):
                 answer = whole.world.call(state, call)
-                assert copy.slicer(call.name)(state, call).value == whole.slicer(call.name)(state, call).value
+                assert copy.slicers[call.name](state, call).value == whole.slicers[call.name](state, call).value
                 state = answer.state or state
-                render = copy.renderer(call.name)
+                render = copy.renderers[call.name]
                 assert render is None or render(state, call) == answer.observation
                 assert copy.extras(state) == answer.info
             assert (task.goal is None) is (original.goal is None)

@@ -41,7 +41,7 @@ def test_a_model_can_play_tools_that_the_world_lacks(folder: Path) -> None:
     domain = load_domain(folder)
     assert list(domain.specs)[-1] == "wave"
     assert domain.specs["wave"].route == "llm"
-    assert domain.slicer("wave")(domain.base, ToolCall("wave", {"name": "a"})).tables == {
+    assert domain.slicers["wave"](domain.base, ToolCall("wave", {"name": "a"})).tables == {
         "counters": {"a": {"value": 0}}
     }
     assert domain.world is not None

@@ -45,7 +45,7 @@ def test_any_run_of_calls(name: str, compat: str | None) -> None:
         call = ToolCall(tool, own.arguments_for(rng, domain, tool, state))
         answer, problems, _ = call_problems(domain, state, call)
         assert problems == [], call
-        assert domain.slicer(tool)(state, call).size < MOST[name]
+        assert domain.slicers[tool](state, call).size < MOST[name]
         told = world.call(state, call, "explain")
         assert (answer.outcome, answer.error_code, answer.ops) == (told.outcome, told.error_code, told.ops)
         if answer.error_code is not None:
@@ -103,7 +103,7 @@ def test_the_benchmarks_own_database(name: str, shared_data: Path) -> None:
         for call in calls:
             transition, problems, _ = call_problems(domain, state, call)
             assert problems == []
-            assert call.name not in domain.specs or domain.slicer(call.name)(state, call).size < MOST[name]
+            assert call.name not in domain.specs or domain.slicers[call.name](state, call).size < MOST[name]
             state = transition.state or state
 
 
@@ -116,7 +116,7 @@ def test_every_search_of_a_day(shared_data: Path) -> None:
             for origin, destination in routes
             for name in ("search_direct_flight", "search_onestop_flight")
         ]
-        assert max(domain.slicer(call.name)(domain.base, call).size for call in searches) < MOST["airline"]
+        assert max(domain.slicers[call.name](domain.base, call).size for call in searches) < MOST["airline"]
         for call in random.Random(day).sample(searches, 60):
             assert call_problems(domain, domain.base, call)[1] == []
 
@@ -125,6 +125,6 @@ def test_a_slice_shows_nobody_elses_data() -> None:
     domain = load_domain(FOLDERS["retail"])
     order_id, order = next(iter(domain.base.rows("orders")))
     call = ToolCall("cancel_pending_order", {"order_id": order_id, "reason": "no longer needed"})
-    tables = domain.slicer(call.name)(domain.base, call).tables
+    tables = domain.slicers[call.name](domain.base, call).tables
     assert list(tables["orders"]) == [order_id]
     assert {key: list(row) for key, row in tables["users"].items()} == {order["user_id"]: ["payment_methods"]}

@@ -25,7 +25,7 @@ def test_search_anywhere_runs_on_a_slice(suite: Suite) -> None:
 
 def test_what_a_slice_holds(suite: Suite) -> None:
     domain = suite.domain
-    part = domain.slicer("search")(domain.base, ToolCall("search", {"keywords": "Travel Mug"}))
+    part = domain.slicers["search"](domain.base, ToolCall("search", {"keywords": "Travel Mug"}))
     assert list(part.tables) == ["session", "hits", "products"]
     found = part.tables["hits"]["travel mug"]["asins"]
     assert len(found) == 50
