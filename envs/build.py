@@ -14,7 +14,6 @@ from pathlib import Path
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.config import DomainConfig, read_config
-from simia_gym.domain.domain import FIXED_SPLITS
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs._tau2.rows import Tables
@@ -30,9 +29,9 @@ def files(name: str) -> Iterator[tuple[Path, bytes]]:
     if config.state == "state.json":
         build = load_function(f"simia_gym.envs.{name}.build:build")
         yield folder / config.state, _state_text(build()).encode()
-    for split in FIXED_SPLITS:
+    for split, path in config.tasks.items():
         lines = [encode(task_to_json(task)) + b"\n" for task in _fixed(config, folder, split)]
-        yield folder / config.tasks[split], b"".join(lines)
+        yield folder / path, b"".join(lines)
 
 
 def _fixed(config: DomainConfig, folder: Path, split: Split) -> Sequence[Task]:
