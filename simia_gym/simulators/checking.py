@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 
@@ -114,14 +114,12 @@ def check_answer(
         Fault: A check of the domain raised an exception on the state before the call.
     """
     wrong = words_wrong(data, spec, limits)
-    places: list[_Place] = []
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
     if many := limits.too_many(max(len(ops), len(reveals))):
         raise Rejected([*wrong, many])
     if ops or reveals:
-        places = [_place_wrong(op, limits) for op in ops]
-        wrong += _operations_wrong(data, spec, places, state, shown)
+        wrong += _operations_wrong(data, spec, state, shown, limits)
         for number, op in enumerate(ops):
             if cut_by is not None and (pointer := cut_by(op)):
                 what = f"only the beginning of {_shown(pointer)} was shown to you; leave it, or answer {CUT_OFF!r}"
@@ -133,7 +131,7 @@ def check_answer(
         before = state.apply(reveals) if reveals else state
     except PatchError as error:
         raise Rejected([f"reveals[{error.op_index}] {_shown(error.path)}: {error.message}"]) from None
-    after, kept = _run(before, ops, places) if ops else (before, ())
+    after, kept = _run(before, ops) if ops else (before, ())
     if schema is not None and (kept or reveals):
         broken = _rules_broken(schema, state, after, (*reveals, *kept))
         if broken:
@@ -168,8 +166,6 @@ def words_wrong(data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, aske
             wrong.append("outcome is error, so observation must say what is wrong")
     if long := limits.too_long(text):
         wrong.append(long)
-    if code is None and text.isascii() and not data.get("ops") and not data.get("reveals"):
-        return wrong  # ASCII texts can always be encoded
     try:
         orjson.dumps(data)
     except TypeError as error:
@@ -177,23 +173,19 @@ def words_wrong(data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, aske
     return wrong
 
 
-_Place: TypeAlias = tuple[str | None, tuple[str, ...]]
-"""The violation of an operation's path or size, if any, and the parts of its path."""
-
-
 def _operations_wrong(
     data: Mapping[str, Any],
     spec: ToolSpec,
-    places: Sequence[_Place],
     state: State,
     shown: Mapping[str, Container[str]] | None,
+    limits: Limits,
 ) -> list[str]:
     """The violations of the operations that can be found before they are applied.
 
     Besides the write set, these are existing rows that the model has not seen and whose values it cannot know.
     """
     ops, wrong = data["ops"], list[str]()
-    writes = any([op["op"] != "test" for op in ops])  # noqa: C419 - a few operations, and a list is faster
+    writes = any(op["op"] != "test" for op in ops)
     if data["outcome"] == "error":
         if writes:
             wrong.append("outcome is error, so ops must be empty: an error changes nothing")
@@ -202,7 +194,8 @@ def _operations_wrong(
     writer = spec.effect == "write"
     if writes and not writer:
         wrong.append(f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing")
-    for number, (op, (problem, parts)) in enumerate(zip(ops, places, strict=True)):
+    for number, op in enumerate(ops):
+        problem, parts = _place_wrong(op, limits)
         place = f"ops[{number}] {_shown(op['path'])}"
         if problem is not None:
             wrong.append(f"{place}: {problem}")
@@ -215,7 +208,7 @@ def _operations_wrong(
     return wrong
 
 
-def _place_wrong(op: Op, limits: Limits) -> _Place:
+def _place_wrong(op: Op, limits: Limits) -> tuple[str | None, tuple[str, ...]]:
     """The violation of an operation's path or size, if any, and the parts of its path."""
     path: str = op["path"]
     if len(path) > MAX_PATH:
@@ -257,16 +250,12 @@ def _was_there(state: State, parts: tuple[str, ...], removed: Container[str]) ->
     return make_pointer(*parts) in removed or (table is not None and table.entry(parts[1]) is not None)
 
 
-def _run(state: State, ops: Sequence[Op], places: Sequence[_Place]) -> tuple[State, tuple[Op, ...]]:
+def _run(state: State, ops: Sequence[Op]) -> tuple[State, tuple[Op, ...]]:
     """Apply operations in order; return the state and the operations that changed it."""
     work, kept = Patching(state), list[Op]()
     for number, op in enumerate(ops):
         try:
-            value = op.get("value")
-            if type(value) is str and op["op"] in ("replace", "add"):  # a string needs no further check
-                parsed = ParsedOp(op["op"], op["path"], places[number][1], value)
-            else:
-                parsed = parse_op(op)
+            parsed = parse_op(op)
             if parsed.name != "test":
                 if _idle(work, parsed):
                     continue
