@@ -10,7 +10,6 @@ from simia_gym.errors import Fault
 from simia_gym.llm.structured import read_reply
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
 from simia_gym.record.ledger import Ledger
-from simia_gym.state.frozen import frozen_dict
 
 MODEL_EVENT = "model"
 
@@ -41,7 +40,7 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         "static_bytes": prompt.static,
         "reply": reply.raw,
         # Cached tokens are left out: they depend on earlier requests, and the same episode must give the same bytes.
-        "usage": frozen_dict(({"prompt": usage.prompt, "completion": usage.completion},)),
+        "usage": {"prompt": usage.prompt, "completion": usage.completion},
     }
     ledger.append(MODEL_EVENT, **fields)
 

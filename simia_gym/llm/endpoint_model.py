@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -174,24 +174,20 @@ class EndpointModel:
         guess = Guess(likely, settings.price(0, 0, likely))
         return await budget.admit(role, prompt, settings.price(prompt, 0, 0), guess)
 
-    def _send(self, body: Sequence[bytes]) -> Awaitable[Answer]:
-        client, timeout = self.endpoint.client, self.settings.timeout
+    async def _send(self, body: Sequence[bytes]) -> Answer:
+        """Send as the caller's client object would, with the key that it provides for this request, if there is one."""
+        client, timeout, target = self.endpoint.client, self.settings.timeout, self._target
         if self._by_sdk:
-            return sdk.send_by_sdk(client, b"".join(body), timeout)
-        target = self._target
+            return await sdk.send_by_sdk(client, b"".join(body), timeout)
+        left = timeout
         if target is None:
-            return self._send_as_client(body, timeout)
-        return http.send(target, body, timeout)
-
-    async def _send_as_client(self, body: Sequence[bytes], timeout: float) -> Answer:
-        """Send with the key that the caller's client object provides for this request."""
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(timeout):
-                target = await self._made_target.get()
-        except TimeoutError:
-            raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
-        left = max(0.001, timeout - (time.monotonic() - began))
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(timeout):
+                    target = await self._made_target.get()
+            except TimeoutError:
+                raise Failure("timeout", f"the client object gave no key within {timeout:g} s", again=True) from None
+            left = max(0.001, timeout - (time.monotonic() - began))
         return await http.send(target, body, left)
 
     def _judge(self, said: Reply, form: Form | None) -> Reply:

@@ -25,12 +25,10 @@ from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
-from simia_gym.state.frozen import frozen_dict
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 from simia_gym.views.slices import CUT_OFF, Slice
 
 _AFTER = "\nAnswer this call."
-_META = {route: frozen_dict(({"route": route},)) for route in ("llm", "repaired", "escalated", "pin")}
 _SHARED = 4
 """Request numbers reserved for one pinned answer: answer, repair, escalation, repair."""
 _OWN = 1 << 40
@@ -218,9 +216,9 @@ class CheckedSimulator:
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
 
     def _transition(self, asked: _Asked, accepted: Transition, route: Route | str) -> Transition:
-        meta: Mapping[str, Any] = _META[route]
+        meta: JsonObject = {"route": route}
         if asked.slice.cut:
-            meta = {**meta, "cut": list(asked.slice.cut)}
+            meta["cut"] = list(asked.slice.cut)
         return replace(
             accepted,
             end="terminal_tool" if asked.spec.terminal and accepted.outcome == "ok" else None,

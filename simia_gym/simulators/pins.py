@@ -60,8 +60,7 @@ class MemoryPins(ForkSafe):
         super().__init__()
         self._capacity = capacity
         self._answers: OrderedDict[str, JsonObject] = OrderedDict()
-        # The keys being made; the future is created only when another caller waits, because futures are expensive.
-        self._flights: dict[str, Future[None] | None] = {}
+        self._flights: dict[str, Future[None]] = {}  # the keys being made
         self.made = 0
 
     def clear(self) -> None:
@@ -78,13 +77,11 @@ class MemoryPins(ForkSafe):
                     self._answers.move_to_end(key)
                     return held, True
                 flights = self._flights
-                if key not in flights:
-                    flights[key] = None
-                    break
-                flight = flights[key]
+                flight = flights.get(key)
                 if flight is None:
                     flight = flights[key] = Future()
                     flight.set_running_or_notify_cancel()  # so that a cancelled waiter cannot cancel it
+                    break
             await asyncio.wrap_future(flight)
         made: JsonObject | None = None
         try:
@@ -96,9 +93,8 @@ class MemoryPins(ForkSafe):
                     self.made += 1
                     while len(self._answers) > self._capacity:
                         self._answers.popitem(last=False)
-                waited = flights.pop(key, None)
-            if waited is not None:
-                waited.set_result(None)
+                flights.pop(key, None)
+            flight.set_result(None)
         return made, False
 
     def after_fork(self) -> None:
