@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 from simia_gym.errors import Fault
@@ -15,23 +15,12 @@ Asked = TypeVar("Asked")
 Permit = TypeVar("Permit")
 
 
-@dataclass(eq=False, slots=True)
-class _Waiting(Generic[Asked, Permit]):
-    """A request that waits; it gets a permit or a fault."""
-
-    asked: Asked
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[None]
-    permit: Permit | None = None
-    fault: Fault | None = None
-
-
 class FairQueue(ForkSafe, ABC, Generic[Asked, Permit]):
     """Gives permits first come, first served. Subclasses say what a permit is; `_lock` guards what they count."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._queue: deque[_Waiting[Asked, Permit]] = deque()
+        self._queue: deque[tuple[Asked, asyncio.AbstractEventLoop, Future[Permit]]] = deque()
 
     def after_fork(self) -> None:
         """Forget the requests that the parent process has in flight."""
@@ -50,42 +39,32 @@ class FairQueue(ForkSafe, ABC, Generic[Asked, Permit]):
         with self._lock:
             if not self._queue and (permit := self._grant(asked)) is not None:
                 return permit
-            loop = asyncio.get_running_loop()
-            mine = _Waiting[Asked, Permit](asked, loop, loop.create_future())
+            future: Future[Permit] = Future()
+            future.set_running_or_notify_cancel()  # a cancelled wait does not cancel it: it may have got a permit
+            mine = (asked, asyncio.get_running_loop(), future)
             self._queue.append(mine)
         try:
-            await mine.future
+            return await asyncio.wrap_future(future)
         except BaseException:
             with self._lock:
-                if mine.permit is not None:
-                    self._take_back(mine.permit)
-                elif mine in self._queue:
+                if mine in self._queue:
                     self._queue.remove(mine)
+                elif future.done() and future.exception() is None:
+                    self._take_back(future.result())
                 self._serve()
             raise
-        if mine.permit is None:
-            assert mine.fault is not None
-            raise mine.fault
-        return mine.permit
 
     def _serve(self) -> None:
         """Give permits to the requests that wait, as far as possible; the caller holds the lock."""
         while self._queue:
-            one = self._queue[0]
-            try:
-                one.permit = self._grant(one.asked)
-                if one.permit is None:
-                    return
-            except Fault as fault:
-                one.fault = fault
+            asked, loop, future = self._queue[0]
+            if not loop.is_closed():
+                try:
+                    permit = self._grant(asked)
+                except Fault as fault:
+                    future.set_exception(fault)
+                else:
+                    if permit is None:
+                        return
+                    future.set_result(permit)
             self._queue.popleft()
-            try:
-                one.loop.call_soon_threadsafe(_wake, one.future)
-            except RuntimeError:  # the event loop of the request is closed
-                if one.permit is not None:
-                    self._take_back(one.permit)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
