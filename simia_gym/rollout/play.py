@@ -17,17 +17,7 @@ from simia_gym.rollout.limit import TimeUpError
 from simia_gym.types import Task
 
 _SLOW = 0.02
-"""Seconds without an await after which an episode yields to the event loop."""
-
-
-class Turns:
-    """Shared by all episodes of an event loop, to find out whether the loop has run since an episode's last turn.
-
-    Attributes:
-        latest: The episode that ran last. If it is another episode, the loop has run in between.
-    """
-
-    latest: Episode | None = None
+"""Seconds after which an episode yields to the event loop."""
 
 
 async def play(
@@ -47,7 +37,7 @@ async def play_new(
     group: str = "",
     over: Callable[[], bool] = lambda: False,
     on_wait: Callable[[], None] = lambda: None,
-    turns: Turns | None = None,
+    yields: bool = False,
 ) -> str | None:
     """Play one episode to its end with a policy of its own.
 
@@ -64,8 +54,8 @@ async def play_new(
         group: Id of the episodes that share a world.
         over: Returns whether the time limit has passed; then no further step begins.
         on_wait: Called before an action of an asynchronous policy is awaited.
-        turns: Shared by all episodes of the event loop; ``None`` outside of one. The episode yields to the loop between
-            slow turns, so that an interrupt is delivered even if neither policy nor environment ever awaits.
+        yields: Whether the episode yields to the event loop between slow turns, so that an interrupt is delivered even
+            if neither policy nor environment ever awaits.
 
     Returns:
         The traceback of an unexpected exception, for the sidecar file; ``None`` if there was none. ``episode.verdict``
@@ -82,12 +72,9 @@ async def play_new(
         _introduce(policy, episode, env, seed)
         began = time.monotonic()
         while episode.verdict is None:
-            if turns is not None:
-                if turns.latest is not episode:
-                    turns.latest, began = episode, time.monotonic()
-                elif time.monotonic() - began > _SLOW:
-                    await asyncio.sleep(0)
-                    began = time.monotonic()
+            if yields and time.monotonic() - began > _SLOW:
+                await asyncio.sleep(0)
+                began = time.monotonic()
             if over():
                 raise timed_out()
             role = "policy"

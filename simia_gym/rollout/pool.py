@@ -19,7 +19,7 @@ from simia_gym.policies import Policy
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Job, MissingTask, Plan, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
-from simia_gym.rollout.play import Turns, play_new, timed_out
+from simia_gym.rollout.play import play_new, timed_out
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
 from simia_gym.types import JsonObject
@@ -76,7 +76,7 @@ class Pool:
         self._make_policy, self._on_done, self._concurrency = make_policy, on_done, concurrency
         with foreign_code(suite.domain.folder):
             self.inline = suite.episode().inline
-        self._clock, self._turns = Clock(timeout), Turns()
+        self._clock = Clock(timeout)
         self.on_traceback: Callable[[str], None] = lambda trace: None
         self._missing_tasks: list[MissingTask] = []
         self._stopping = self._halted = False
@@ -210,7 +210,7 @@ class Pool:
                     group=world_group(self.plan.seed, job.group),
                     over=over,
                     on_wait=on_wait,
-                    turns=self._turns,
+                    yields=True,
                 )
             )
         except (TimeUpError, TimeoutError):
