@@ -492,7 +492,8 @@ class Episode:
         """Record the verdict, and build the last step, whose info has keys of its own."""
         self.verdict = verdict
         fields = to_json(verdict)
-        event = self.ledger.events[self.ledger.append("verdict", **fields)]
+        self.ledger.append("verdict", **fields)
+        event = self.ledger.events[-1]
         self.written = frozen_dict(({name: event[name] for name in fields},))
         closing: JsonObject = {
             "ended": self.ended,

@@ -7,7 +7,7 @@ bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -24,29 +24,6 @@ Event = Mapping[str, Any]
 _START = "0" * 64
 
 
-class EventsView(Sequence[FrozenDict]):
-    """A live read-only view of a ledger's events."""
-
-    __slots__ = ("_events",)
-
-    def __init__(self, events: list[FrozenDict]) -> None:
-        self._events = events
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._events[index]
-
-    def __iter__(self) -> Iterator[FrozenDict]:
-        return iter(self._events)
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and not isinstance(other, str) and self._events == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 class Ledger:
     """An append-only, hash-chained list of events.
 
@@ -57,14 +34,13 @@ class Ledger:
         blobs: Values that are kept outside of the events, as canonical JSON by hash; see `simia_gym.record.blobs`.
     """
 
-    __slots__ = ("_encoded", "_events", "_head", "_view", "blobs")
+    __slots__ = ("_encoded", "_events", "_head", "blobs")
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
         self._events: list[FrozenDict] = []
         self._encoded: list[bytes] = []
         self._head = _START
-        self._view = EventsView(self._events)
 
     def append(self, type: str, /, **fields: Any) -> int:
         """Append an event.
@@ -90,9 +66,9 @@ class Ledger:
         return position
 
     @property
-    def events(self) -> Sequence[FrozenDict]:
-        """All events so far, read-only; the view grows with the ledger."""
-        return self._view
+    def events(self) -> tuple[FrozenDict, ...]:
+        """All events so far, read-only."""
+        return tuple(self._events)
 
     @property
     def head(self) -> str:

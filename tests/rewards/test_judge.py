@@ -140,10 +140,10 @@ async def test_answers_are_recorded_in_the_order_of_the_criteria(domain: Domain)
         first, second = finished(), finished()
         findings = await judge.judge(first, [read_criterion(item) for item in items])
         await judge.judge(second, [read_criterion(item) for item in items])
-    recorded = [(e["ordinal"], e["purpose"]) for e in first.events if e["type"] == "model"]
-    assert recorded == [*((2 * n, "answer") for n in range(4)), (7, "repair"), (8, "answer"), (10, "answer")]
     assert first.ledger is not None
     assert second.ledger is not None
+    recorded = [(e["ordinal"], e["purpose"]) for e in first.ledger.events if e["type"] == "model"]
+    assert recorded == [*((2 * n, "answer") for n in range(4)), (7, "repair"), (8, "answer"), (10, "answer")]
     assert first.ledger.head == second.ledger.head
     assert [finding.reason for finding in findings[:3]] == ["c0", "c1", "c2"]
     assert findings[3].value is None
@@ -365,7 +365,8 @@ async def test_one_failure_does_not_leave_the_others_running_or_unrecorded(domai
         assert len(server.asked) == 3
         started = {task for task in asyncio.all_tasks() - before if "judge" in repr(task.get_coro())}
         assert not started
-    assert [event["ordinal"] for event in it.events if event["type"] == "model"] == [2, 4]
+    assert it.ledger is not None
+    assert [event["ordinal"] for event in it.ledger.events if event["type"] == "model"] == [2, 4]
 
 
 async def test_nothing_to_judge_costs_nothing(domain: Domain) -> None:
