@@ -134,13 +134,10 @@ class Table:
         count: Current number of rows.
     """
 
-    __slots__ = ("_hash", "base", "count", "layers", "turns")
+    __slots__ = ("base", "count", "layers", "turns")
 
-    def __init__(
-        self, base: BaseTable, layers: tuple[Layer, ...], turns: int, count: int, hash_: int | None = None
-    ) -> None:
+    def __init__(self, base: BaseTable, layers: tuple[Layer, ...], turns: int, count: int) -> None:
         self.base, self.layers, self.turns, self.count = base, layers, turns, count
-        self._hash = hash_
 
     @classmethod
     def of(cls, rows: Mapping[str, Row]) -> Table:
@@ -221,23 +218,19 @@ class Table:
         return keys + behind
 
     def hash(self) -> int:
-        """The sum of the hashes of the rows; for tables made from this one, it then follows from the changed rows."""
-        if self._hash is None:
-            keys = {key for layer in self.layers for key in layer.entries}
-            new = sum(_hash_of_row(key, self.get(key)) for key in keys)
-            self._hash = self.base.hash() + new - sum(_hash_of_row(key, self.base.rows.get(key)) for key in keys)
-        return self._hash
+        """The sum of the hashes of the rows, which follows from that of the base and the changed rows."""
+        keys = {key for layer in self.layers for key in layer.entries}
+        new = sum(_hash_of_row(key, self.get(key)) for key in keys)
+        return self.base.hash() + new - sum(_hash_of_row(key, self.base.rows.get(key)) for key in keys)
 
     def updated(self, changes: Mapping[str, Change]) -> Table:
         """Make a table with changed rows, which are frozen."""
         entries: dict[str, Entry] = {}
-        turns, count, hash_ = self.turns, self.count, self._hash
+        turns, count = self.turns, self.count
         for key, (row, behind) in changes.items():
             entry = self.entry(key)
             before = self.base.rows.get(key) if entry is None else entry[1]
             count += (row is not None) - (before is not None)
-            if hash_ is not None:
-                hash_ += _hash_of_row(key, row) - _hash_of_row(key, before)
             if row is None:
                 entries[key] = (0, None)
             elif behind:
@@ -252,4 +245,4 @@ class Table:
         if not older:  # then no layer is left in which a row that was added and removed must be covered
             rows = self.base.rows
             entries = {key: entry for key, entry in entries.items() if entry[1] is not None or key in rows}
-        return Table(self.base, (Layer(entries), *older) if entries else older, turns, count, hash_)
+        return Table(self.base, (Layer(entries), *older) if entries else older, turns, count)
