@@ -39,12 +39,6 @@ class Draft:
         """The state that the draft started from."""
         return self._state
 
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """Names of the current tables, in the order of `State.tables`."""
-        origin, names = self._state.origin_tables, {*self._state.tables, *self._changes}
-        return (*origin, *sorted(name for name in names if name not in origin and self.count(name)))
-
     def get(self, table: str, key: str) -> FrozenDict | None:
         """Read the current row: read-only (a snapshot, if it is being edited), or None if it does not exist."""
         if self._changes:

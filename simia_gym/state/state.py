@@ -61,11 +61,6 @@ class State:
         others = sorted(name for name, held in self._tables.items() if held.count and name not in self._origin)
         return (*self._origin, *others)
 
-    @property
-    def origin_tables(self) -> tuple[str, ...]:
-        """Names of the initial tables, in their order, including those that are empty now."""
-        return tuple(self._origin)
-
     def get(self, table: str, key: str) -> FrozenDict | None:
         """Read a row: read-only, or None if it does not exist."""
         held = self._tables.get(table)
@@ -185,9 +180,21 @@ class State:
             PatchError: The path does not exist.
         """
         try:
-            return _value_in(self, pointer_parts(pointer))
+            return self._value_at(pointer_parts(pointer))
         except PatchError as error:
             raise PatchError(error.message, path=pointer) from None
+
+    def _value_at(self, parts: tuple[str, ...]) -> Any:
+        if not parts:
+            return frozen_dict([{name: self._value_at((name,)) for name in self.tables}])
+        if len(parts) == 1:
+            if parts[0] not in self.tables:
+                raise PatchError(f"no table {parts[0]!r}")
+            return frozen_dict([dict(self.rows(parts[0]))])
+        row = self.get(parts[0], parts[1])
+        if row is None:
+            raise PatchError(_no_row(parts))
+        return resolve(row, parts[2:])
 
     def to_tables(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Copy the whole state into plain dictionaries and lists."""
@@ -195,20 +202,6 @@ class State:
 
     def __repr__(self) -> str:
         return f"State({', '.join(f'{name}: {self.count(name)} rows' for name in self.tables)})"
-
-
-def _value_in(rows: State | Draft, parts: tuple[str, ...]) -> Any:
-    """The value at a path in a state, or in a draft without edits."""
-    if not parts:
-        return frozen_dict([{name: frozen_dict([dict(rows.rows(name))]) for name in rows.tables}])
-    if len(parts) == 1:
-        if parts[0] not in rows.tables:
-            raise PatchError(f"no table {parts[0]!r}")
-        return frozen_dict([dict(rows.rows(parts[0]))])
-    row = rows.get(parts[0], parts[1])
-    if row is None:
-        raise PatchError(_no_row(parts))
-    return resolve(row, parts[2:])
 
 
 def _no_row(parts: tuple[str, ...]) -> str:
@@ -227,7 +220,7 @@ class Patching(Draft):
             PatchError: The operation cannot be applied; it has no effect.
         """
         if op.name == "test":
-            found = _value_in(self, op.parts)
+            found = self.done().at(op.path)
             if not strict_equal(found, op.value):
                 raise PatchError(f"test failed: expected {short(op.value)}, found {short(found)}")
             return

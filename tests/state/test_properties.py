@@ -235,7 +235,7 @@ def _check_draft(draft: Draft, model: dict[str, Any], table: str, value: Any) ->
 
 def _check_state(state: State, origin: State, model: dict[str, Any], start: dict[str, Any]) -> None:
     tables = state.to_tables()
-    assert state.tables == state.draft().tables == tuple(tables)
+    assert state.tables == tuple(tables)
     filled = {name: rows for name, rows in tables.items() if rows}
     assert encode(sorted(filled)) == encode(sorted(name for name, rows in model.items() if rows))
     touched = []
