@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.errors import ToolError
+from simia_gym.state import Draft
+from simia_gym.types import Row
 
 _CALLER = "Environment.make_tool_call()"
 
@@ -68,11 +70,14 @@ def check_hashable(key: object) -> None:
         raise ToolError(f"unhashable type: {type(key).__name__!r}", "invalid_arguments")
 
 
-def absent(key: object, message: str, why: str) -> ToolError:
-    """The error of a call that names a row that is not there.
+def need(db: Draft, table: str, key: object, message: str, why: str) -> Row:
+    """A row that a call names.
 
     Raises:
-        ToolError: A list or an object was given where a key belongs.
+        ToolError: There is no such row, or a list or an object was given where a key belongs.
     """
-    check_hashable(key)
-    return ToolError(message, "not_found", why)
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        check_hashable(key)
+        raise ToolError(message, "not_found", why)
+    return row

@@ -1,8 +1,8 @@
 """Loads a data directory of tau2-bench: its database, policy and tasks take the place of a domain's own.
 
-The directory holds ``db.json``; optionally ``policy.md``, ``tools.json``, and tasks in ``tasks_train.jsonl``,
-``tasks_test.jsonl``, ``tasks.jsonl`` or ``tasks.json`` (a list; with ``split_tasks.json`` beside it, which names the
-ids of each split). Tasks of files without a split in their name count as ``train``.
+The directory holds ``db.json``; optionally ``policy.md``, and tasks in ``tasks_train.jsonl``, ``tasks_test.jsonl``,
+``tasks.jsonl`` or ``tasks.json`` (a list; with ``split_tasks.json`` beside it, which names the ids of each split).
+Tasks of files without a split in their name count as ``train``. The benchmark's own ``tools.json`` is not read.
 
 Scores rest on ``tau2:db*communicate``: the database as the gold actions leave it, and every string of
 ``communicate_info`` told to the user. The benchmark's assertions in natural language are kept in the task's options and
@@ -109,13 +109,12 @@ def load(
     given = validated(dict[str, dict[str, JsonObject]], read_json(database, what="database"), where=f"{database}: ")
     schema = Path(inspect.getfile(world)).with_name("state.schema.json")
     state = State.from_tables(fitted(arranged(given, str(database)), schema, str(database)))
-    policy, tools = path / "policy.md", path / "tools.json"
+    policy = path / "policy.md"
     others = (path / name for name in (policy.name, "split_tasks.json", *_TASK_FILES))
     return DomainData(
         tables={name: dict(state.rows(name)) for name in state.tables},
         tasks=_read_tasks(path, domain, state, world(OPTIONS)),
         policy=read_text(policy, what="policy text") if policy.is_file() else None,
-        tools=validated(list[JsonObject], read_json(tools), where=str(tools)) if tools.is_file() else None,
         options=dict(OPTIONS),
         user="brief",
         reward=REWARD,

@@ -89,20 +89,20 @@ def make_user(
     rng: random.Random,
     taken: set[str],
     *,
+    name: tuple[str, str],
     sources: Sequence[str] | None = None,
     gift_balance: float | None = None,
-    name: tuple[str, str] | None = None,
 ) -> JsonObject:
     """Draw a row of ``users`` without orders.
 
     Args:
         rng: Source of chance.
         taken: Identifiers in use; the new ones are added.
+        name: First and last name.
         sources: Kinds of the payment methods, in order; one to three different ones if not given.
         gift_balance: Dollars on each gift card.
-        name: First and last name.
     """
-    first, last = name or (rng.choice(FIRST_NAMES), rng.choice(LAST_NAMES))
+    first, last = name
     identifier = fresh_id(rng, taken, prefix=f"{first}_{last}_".lower(), digits=4)
     address = make_address(rng)
     email = f"{first}.{last}{rng.randrange(100, 10_000)}@example.com".lower()

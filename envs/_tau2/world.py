@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -42,12 +41,6 @@ class Tau2World(World):
 
     toolkit: ClassVar[str]
     releases: ClassVar[tuple[str, ...]] = ("tau2",)
-    _parameters: ClassVar[dict[str, tuple[str, ...]]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Note the parameters of each tool."""
-        super().__init_subclass__(**kwargs)
-        cls._parameters = {name: tuple(inspect.signature(getattr(cls, name)).parameters)[2:] for name in cls.tools}
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -55,16 +48,17 @@ class Tau2World(World):
         if compat not in (None, *self.releases):
             raise ValueError(f"compat is {compat!r}; it can be None or {' or '.join(map(repr, self.releases))}")
         self.tau2 = compat is not None
-        if self.tau2:  # no override, which would be one more function on the way of every sound action
-            self.refuse = self._refuse_as_python  # type: ignore[method-assign]
 
-    def _refuse_as_python(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """Check name and arguments as a Python call checks them."""
-        parameters = self._parameters.get(call.name)
+    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """With ``compat="tau2"`` name and arguments are checked as a Python call checks them."""
+        if not self.tau2:
+            return super().refuse(state, call, feedback)
+        spec = self.tools.get(call.name)
+        parameters = None if spec is None else [*spec.parameters["properties"]]
         problem = calling_problem(self.toolkit, call.name, parameters, call.arguments)
         if problem is None:
             return None
-        why = why_unknown(self.tools) if parameters is None else why_invalid(self.tools[call.name])
+        why = why_unknown(self.tools) if spec is None else why_invalid(spec)
         return error_transition(error_text(problem[0], why, feedback), problem[1])
 
     def as_tool_error(self, error: Exception, spec: ToolSpec) -> ToolError | None:

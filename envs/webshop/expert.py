@@ -89,7 +89,6 @@ class _Memory:
     open: Candidate | None = None
     given_up: set[str] = field(default_factory=set)
     picked: list[str] = field(default_factory=list)
-    searched: int = 0
     turns: int = 0
 
 
@@ -104,11 +103,10 @@ class WebShopExpert:
     def act(self, messages: Sequence[Message]) -> str:
         """Return the next action."""
         page = read_page(str(messages[-1]["content"]))
-        memory = self._memory
-        if memory is None or sum(message["role"] == "assistant" for message in messages) == 0:
-            memory = self._memory = _Memory(read_request(page.parts[2] if len(page.parts) > 2 else ""))
-        memory.turns += 1
-        return _next(memory, page)
+        if self._memory is None or not any(message["role"] == "assistant" for message in messages):
+            self._memory = _Memory(read_request(page.parts[2] if len(page.parts) > 2 else ""))
+        self._memory.turns += 1
+        return _next(self._memory, page)
 
 
 def read_page(text: str) -> Page:
@@ -130,7 +128,6 @@ def read_page(text: str) -> Page:
 
 def _next(memory: _Memory, page: Page) -> str:
     if page.kind == "start":
-        memory.searched += 1
         return f"search[{memory.request.keywords}]"
     if page.kind == "results":
         memory.open = None

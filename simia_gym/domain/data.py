@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.json_encoding import encode, hash_of
-from simia_gym.types import JsonObject, Row, Split, Task
+from simia_gym.types import Row, Split, Task
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,6 @@ class DomainData:
         tables: The initial state that all tasks share, as ``{table: {key: row}}``.
         tasks: The tasks of each split.
         policy: The policy text for the system message.
-        tools: OpenAI tool schemas in the folder, for comparison only; the world's own declarations are used.
         options: Options of the world that suit the data, such as ``{"compat": "tau2"}``; the caller's options take
             precedence.
         user: The default user simulator.
@@ -30,7 +29,6 @@ class DomainData:
     tables: Mapping[str, Mapping[str, Row]] | None = None
     tasks: Mapping[Split, Sequence[Task]] | None = None
     policy: str | None = None
-    tools: Sequence[JsonObject] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     user: str | None = None
     reward: str | None = None

@@ -100,10 +100,6 @@ class _Loader:
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(self._cues, {})
         rubric = self.try_(self._rubric, [])
-        if not isinstance(rubric, list):
-            where = str(self.folder / str(self.config.rubric))
-            self.problems.append(DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'."))
-            rubric = []
         tasks = self._tasks(data)
         if self.problems:
             once = {str(problem): problem for problem in self.problems}  # several parts may need what has a mistake
@@ -237,10 +233,13 @@ class _Loader:
         name = getattr(self.config, key)
         return None if name is None else read_items(name, self.folder)
 
-    def _rubric(self) -> Any:
+    def _rubric(self) -> list[Any]:
         """The domain's own rubric items, which change those of a service with their ids, then the service's others."""
         own, service = self._items("rubric") or [], self.config.service
-        if service is None or not isinstance(own, list):
+        if not isinstance(own, list):
+            where = str(self.folder / str(self.config.rubric))
+            raise DomainError("is not a list of criteria", where=where, fix="Start items with '- id:'.")
+        if service is None:
             return own
         known = {item["id"]: item for item in read_items(SUPPLIED["rubric"].format(service), self.folder)}
         merged = [{**known.pop(str(item.get("id")), {}), **item} if isinstance(item, dict) else item for item in own]

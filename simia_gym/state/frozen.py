@@ -105,22 +105,11 @@ def freeze(value: Any) -> Any:
 
 def thaw(value: Any) -> Any:
     """Copy a JSON value, frozen or not, into plain, mutable dictionaries and lists; a deep copy."""
-    kind = type(value)
-    if kind is FrozenDict:
-        # Copying a row dominates the cost of an edit. Most values are strings and numbers, so copy all values at once
-        # in C, then replace the few containers.
-        plain = {**value}
-        for key, item in plain.items():
-            if type(item) in _FROZEN:
-                plain[key] = thaw(item)
-        return plain
-    if kind is FrozenList:
-        return [thaw(item) if type(item) in _FROZEN else item for item in value]
-    if isinstance(value, Mapping):
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, dict | Mapping):
         return {key: thaw(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [thaw(item) for item in value]
-    return value
+    return [thaw(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def frozen_dict(parts: Iterable[Mapping[str, Any]]) -> FrozenDict:
@@ -142,10 +131,9 @@ class _NotJson(Exception):
     """Raised inside the recursion, without the place; `freeze` finds the place and raises `InputError`."""
 
 
-_FROZEN = frozenset({FrozenDict, FrozenList})
-_SETTLED = frozenset({str, int, bool, type(None), *_FROZEN})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_SETTLED = _PLAIN - {float} | {FrozenDict, FrozenList}
 """Types whose values need no freezing; checked first, because most values are of these types."""
-_EMPTY = frozen_list(())
 
 
 def _freeze(value: Any) -> Any:
@@ -162,8 +150,6 @@ def _freeze(value: Any) -> Any:
     if kind in _SETTLED:
         return value
     if kind is list or kind is tuple:
-        if not value:
-            return _EMPTY
         items = _new_list(FrozenList)
         _fill_list(items, [item if type(item) in _SETTLED else _freeze(item) for item in value])
         return items

@@ -23,7 +23,7 @@ def test_tables_are_brought_into_form(directory: Path) -> None:
     paid = {json.dumps(order["payment_history"][0]["amount"]) for order in orders.values()}
     assert "47.0" in paid
     assert all(order["return_items"] is None and len(order) == 14 for order in orders.values())
-    assert (data.policy, data.tools, data.user) == ("Be nice.", [], "brief")
+    assert (data.policy, data.user) == ("Be nice.", "brief")
     assert data.options == {"compat": "tau2"}
 
 
@@ -74,7 +74,7 @@ def test_only_the_database_is_needed(directory: Path) -> None:
             file.unlink()
     data = load_benchmark(directory)
     assert data.tasks == {"train": (), "test": ()}
-    assert (data.policy, data.tools) == (None, None)
+    assert data.policy is None
 
 
 def _changed(file: str, change: Callable[[Any], object]) -> Callable[[Path], object]:
@@ -118,7 +118,6 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
     (_task(lambda v: v["evaluation_criteria"].update(communicate_info="x")), "evaluation_criteria.communicate_info"),
     (_task(lambda v: v.update(initial_state={})), "jsonl:1: initial_state"),
     (lambda d: (d / "tasks.json").write_text("{}"), "tasks.json: "),
-    (lambda d: (d / "tools.json").write_text("{}"), "tools.json: "),
     (lambda d: (d / "split_tasks.json").write_text("[]"), "split_tasks.json: "),
     (lambda d: (d / "split_tasks.json").write_text('{"train": 7}'), "split_tasks.json: train: "),
 ]
