@@ -20,11 +20,11 @@ from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.grpo.prepare import (
     Weighted,
-    has_plain_logits,
     load_tokenizer,
     load_worlds,
     make_policy,
     names_of,
+    read_config,
     training_rows,
 )
 from simia_gym.rl.grpo.run.environment import variables
@@ -42,8 +42,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds.train, policy, plan)
-        with _offline():
-            plain = has_plain_logits(policy)
+        model = read_config(policy, offline=True)
     if plan.policy is None:
         policy = str(folder.start_policy)
     environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
@@ -53,7 +52,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         policy=policy,
         rows=training_rows(plan),
         environment=environment,
-        plain_logits=plain,
+        model=model,
     )
     config = compose(words)
     check_supported(config)
@@ -87,8 +86,7 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
     from simia_gym.rl.grpo.dataset import write_dataset
 
     try:
-        with _offline():
-            tokenizer = load_tokenizer(policy)
+        tokenizer = load_tokenizer(policy, offline=True)
     except InputError:
         if Path(policy).is_dir():
             raise
@@ -146,34 +144,20 @@ def _calls(plan: RunPlan, worlds: Weighted, facts: dict[str, Any]) -> Iterator[s
         yield f"{env}, {counted(episodes, 'episode')}: {expected}"
 
 
-def _offline() -> contextlib.AbstractContextManager[None]:
-    """Load tokenizers and configurations only from this machine."""
-    return _variables(HF_HUB_OFFLINE="1")
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Import verl without GPU detection, log lines and warnings."""
     logging.disable(logging.WARNING)
+    before = dict(os.environ)
+    os.environ.update(VERL_PLATFORM="cpu", VERL_LOGGING_LEVEL="ERROR")
     try:
         with (
-            _variables(VERL_PLATFORM="cpu", VERL_LOGGING_LEVEL="ERROR"),
             warnings.catch_warnings(action="ignore"),
             contextlib.redirect_stdout(None),
             contextlib.redirect_stderr(None),
         ):
             yield
     finally:
-        logging.disable(logging.NOTSET)
-
-
-@contextlib.contextmanager
-def _variables(**given: str) -> Iterator[None]:
-    """Set environment variables for the length of the context."""
-    before = dict(os.environ)
-    os.environ.update(given)
-    try:
-        yield
-    finally:
         os.environ.clear()
         os.environ.update(before)
+        logging.disable(logging.NOTSET)

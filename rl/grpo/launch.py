@@ -26,10 +26,10 @@ from simia_gym.rl.grpo.config.profile import load_profile
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, trainer_mode
 from simia_gym.rl.grpo.prepare import (
     addresses,
-    has_plain_logits,
     load_worlds,
     look_at_worlds,
     make_policy,
+    read_config,
     write_agent_loops,
     write_data,
 )
@@ -149,7 +149,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
                 resume_from=start.checkpoint,
                 validate_first=start.validate,
                 ray_folder=own,
-                plain_logits=has_plain_logits(policy),
+                model=read_config(policy),
             )
             config = compose(words)
             check_supported(config)

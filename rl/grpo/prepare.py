@@ -15,13 +15,12 @@ from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
-from simia_gym.rl.grpo.config.sizes import shape_of
+from simia_gym.rl.grpo.config.sizes import head_width
 from simia_gym.rl.grpo.in_verl.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.grpo.run.episodes import TRAIN, VAL, Purpose
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.labels import labels
 from simia_gym.rl.small.card import read_card
-from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rollout.preflight import check_prices, look_at_models, warnings
 
 REPLACED = 4
@@ -111,25 +110,39 @@ def check_policy(path: Path, plan: RunPlan) -> None:
     Raises:
         InputError: The folder contains no model, its context is too short, or vLLM does not support its heads.
     """
-    try:
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if not (path / "config.json").is_file():
         fix = "Give a folder in the format of Hugging Face."
-        raise InputError(f"{path} holds no config.json of a model", where="--policy", fix=fix) from None
-    shape = shape_of(str(path))
-    if plan.engine_name == VLLM_CPU and shape is not None and shape.head not in CPU_HEADS:
-        what = f"{path} has attention heads of width {shape.head}, which vLLM does not support on CPU"
+        raise InputError(f"{path} holds no config.json of a model", where="--policy", fix=fix)
+    model = read_config(str(path))
+    if model is None:  # transformers does not know it; verl may, with code of its own
+        return
+    text = model.get_text_config()
+    if plan.engine_name == VLLM_CPU and head_width(text) not in CPU_HEADS:
+        what = f"{path} has attention heads of width {head_width(text)}, which vLLM does not support on CPU"
         fix = f"Use --engine hf, or a policy with heads of {', '.join(map(str, CPU_HEADS))}."
         raise InputError(what, where="--engine vllm", fix=fix)
-    room = config.get("max_position_embeddings")
+    room = getattr(text, "max_position_embeddings", None)
     wanted = plan.max_prompt_length + plan.max_response_length
     if isinstance(room, int) and room < wanted:
         what = f"{path} reads {room:,} tokens at most, and prompt and response may have {wanted:,}"
         raise InputError(what, where="--policy", fix="Lower --max-prompt-length or --max-response-length.")
 
 
-def load_tokenizer(policy: str) -> Any:
-    """The policy's tokenizer.
+def read_config(policy: str, *, offline: bool = False) -> Any:
+    """The configuration of a policy, a ``transformers.PreTrainedConfig``; ``None`` if transformers cannot read it.
+
+    ``offline`` leaves the Hugging Face hub alone.
+    """
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(policy, local_files_only=offline)
+    except (OSError, ValueError):
+        return None
+
+
+def load_tokenizer(policy: str, *, offline: bool = False) -> Any:
+    """The policy's tokenizer; ``offline`` leaves the Hugging Face hub alone.
 
     Raises:
         InputError: The tokenizer cannot be loaded.
@@ -139,7 +152,7 @@ def load_tokenizer(policy: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(policy)
+        return AutoTokenizer.from_pretrained(policy, local_files_only=offline)
     except Exception as error:
         reason = str(error).strip().splitlines()
         what = f"the tokenizer of {policy} cannot be loaded: {reason[0] if reason else type(error).__name__}"
@@ -196,16 +209,6 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
             known[purpose] = {"rows": facts.rows, "by_env": dict(facts.by_env), "longest_prompt": facts.longest}
     write_whole(folder.data, json.dumps(known, indent=1) + "\n")
     return int(known[TRAIN]["rows"])
-
-
-def has_plain_logits(policy: str) -> bool:
-    """Whether a policy's logits are a plain product of hidden states and output embeddings; true if unknown."""
-    from transformers import AutoConfig
-
-    try:
-        return plain_logits(AutoConfig.from_pretrained(policy))
-    except (OSError, ValueError):
-        return True
 
 
 def write_agent_loops(folder: RunFolder, asked: GrpoOptions, plan: RunPlan, workers: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from .libraries import need
 need("torch", "verl", "hydra")
 
 import re
+
+from transformers import AutoConfig
 
 from simia_gym.cli.app import run as main
 from simia_gym.rl.grpo.config.options import make_plan
@@ -139,8 +140,9 @@ def test_to_drop_earlier_thinking_is_refused(trainer: str, capsys: pytest.Captur
 def test_logits_are_left_to_a_model_that_does_more_to_them() -> None:
     asked = grpo_options(env=(RETAIL,))
     plan = make_plan(asked, load_profile("cpu"))
-    for plain in (True, False):
-        words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, plain_logits=plain)
+    for kind, plain in (("llama", True), ("cohere", False)):
+        model = AutoConfig.for_model(kind)
+        words = overrides(plan, run=Path("/r"), policy="/m", rows=8, environment={}, model=model)
         assert compose(words).actor_rollout_ref.model.use_fused_kernels is plain
 
 
@@ -151,19 +153,16 @@ SMALL |= {"intermediate_size": 1536, "vocab_size": 49_152}
 
 def test_sizes_on_cpu_follow_those_of_the_policy(tmp_path: Path) -> None:
     def composed(**given: Any) -> tuple[int, bool, int, int]:
-        (tmp_path / "config.json").write_text(json.dumps({**SMALL, **given}))
+        model = AutoConfig.for_model("llama", **{**SMALL, **given})
         plan = make_plan(grpo_options(), load_profile("cpu"))
-        part = compose(overrides(plan, run=tmp_path, policy=str(tmp_path), rows=8, environment={})).actor_rollout_ref
+        words = overrides(plan, run=tmp_path, policy=str(tmp_path), rows=8, environment={}, model=model)
+        part = compose(words).actor_rollout_ref
         bucket = part.rollout.checkpoint_engine.update_weights_bucket_megabytes
         actor = (part.actor.ppo_max_token_len_per_gpu, part.model.enable_gradient_checkpointing)
         return *actor, part.rollout.max_num_seqs, bucket
 
-    assert composed(hidden_size=64, num_hidden_layers=2, intermediate_size=256, vocab_size=900) == (
-        16384,
-        False,
-        64,
-        32,
-    )
+    tiny = {"hidden_size": 72, "num_hidden_layers": 2, "intermediate_size": 256, "vocab_size": 900}
+    assert composed(**tiny) == (16384, False, 64, 32)
     tokens, recompute, sequences, bucket = composed()
     assert 3072 <= tokens < 16384  # an episode fits, what the profile allows does not
     assert not recompute

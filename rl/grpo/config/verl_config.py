@@ -13,8 +13,9 @@ from simia_gym.rl.chat.thinking import template_arguments
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import RunPlan
 from simia_gym.rl.grpo.config.profile import merged
-from simia_gym.rl.grpo.config.sizes import fitted, shape_of
+from simia_gym.rl.grpo.config.sizes import fitted
 from simia_gym.rl.grpo.run.episodes import BATCHES
+from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rl.verl_run.hydra import flat, quoted
 
 MAIN = "ppo_trainer"
@@ -40,22 +41,22 @@ def overrides(
     resume_from: Path | None = None,
     validate_first: bool = False,
     ray_folder: Path | None = None,
-    plain_logits: bool = True,
+    model: Any = None,
 ) -> list[str]:
     """Overrides for ``python -m verl.trainer.main_ppo``: the profile's, then the run's, then those of ``--set``.
 
     Args:
         plan: The run.
         run: Its folder.
-        policy: Folder or hub name of the policy to start from. On CPU the sizes of micro-batches and of the rollout
-            engine follow those in its folder.
+        policy: Folder or hub name of the policy to start from.
         rows: Number of rows of the training dataset.
         environment: Environment variables of all processes of the training; no secrets.
         resume_from: Checkpoint to resume from.
         validate_first: Whether to validate before the first step.
         ray_folder: Folder for Ray's files, if the launch starts Ray.
-        plain_logits: Whether the policy's logits are a plain product of hidden states and output embeddings; if not,
-            verl's fused kernels are turned off.
+        model: The configuration of the policy, if it is known. The sizes of micro-batches and of the rollout engine
+            follow it on CPU. Verl's fused kernels are turned off if its logits are no plain product of hidden states
+            and output embeddings.
     """
     profile, length = plan.profile, plan.max_prompt_length + plan.max_response_length
     actor = profile.set.get("actor_rollout_ref", {}).get("actor", {})
@@ -108,14 +109,14 @@ def overrides(
             },
         },
     }
-    if profile.on_cpu and (shape := shape_of(policy)) is not None:
-        sizes = fitted(shape, length, profile.set.get("actor_rollout_ref", {}))
+    if profile.on_cpu and model is not None:
+        sizes = fitted(model, length, profile.set.get("actor_rollout_ref", {}))
         declared = merged(declared, {"actor_rollout_ref": sizes})
     if plan.temperature is not None:
         declared = merged(declared, {"actor_rollout_ref": {"rollout": {"temperature": plan.temperature}}})
     if plan.dynamic_sampling:
         declared = merged(declared, {"algorithm": {"filter_groups": {"enable": True}}})
-    if not plain_logits:
+    if model is not None and not plain_logits(model):
         declared = merged(declared, {"actor_rollout_ref": {"model": {"use_fused_kernels": False}}})
     added: dict[str, Any] = {
         "trainer": {
