@@ -23,7 +23,7 @@ from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan, make_plan
 from simia_gym.rl.grpo.config.profile import load_profile
-from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, trainer_mode
+from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides
 from simia_gym.rl.grpo.prepare import (
     addresses,
     load_worlds,
@@ -156,7 +156,10 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             write_whole(folder.path / "verl.yaml", as_yaml(config))
             write_agent_loops(folder, asked, plan, int(config.actor_rollout_ref.rollout.agent.num_workers))
             write_settings(folder.path, plan.to_json())
-            return _train(output, plan, folder, start, words, environment | private, attempt)
+            known = not plan.dynamic_sampling and config.trainer.v1.trainer_mode == "sync"
+            size = plan.groups * plan.group_size if known else None
+            display = TrainingDisplay(output, plan.name, steps=plan.steps, done=start.step, episodes=size)
+            return _train(output, plan, folder, start, words, environment | private, attempt, display)
         finally:
             if own is not None:
                 shutil.rmtree(own, ignore_errors=True)
@@ -196,12 +199,10 @@ def _train(
     words: list[str],
     environment: dict[str, str],
     attempt: Path,
+    display: TrainingDisplay,
 ) -> int:
     output.say(f"training in {folder.path}; log: {folder.log.name}, metrics: {folder.metrics.name}")
     metrics = Metrics(folder, attempt)
-    known = not plan.dynamic_sampling and trainer_mode(plan) == "sync"
-    size = plan.groups * plan.group_size if known else None
-    display = TrainingDisplay(output, plan.name, steps=plan.steps, done=start.step, episodes=size)
     began = time.monotonic()
     with folder.log.open("ab") as log:
         offset = log.tell()

@@ -31,7 +31,7 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 
 import simia_gym.rl.grpo.in_verl.advantage  # noqa: F401
-from simia_gym.rl.grpo.in_verl.sampler import EpisodeSampler, EpisodeSamplerAsync
+from simia_gym.rl.grpo.in_verl.sampler import episode_sampler
 from simia_gym.rl.grpo.in_verl.workers import TakingTurns, WorkerWatch
 from simia_gym.rl.grpo.run.episodes import BATCHES
 
@@ -104,7 +104,7 @@ class Run:
         options: dict[str, Any] = {"poll_interval": 0.01, "tries": tries, "batches": str(made.run / BATCHES)}
         if groups is not None:
             options |= {"dynamic": True, "groups": groups, "at_once": 1, "most": most}
-        self.sampler = (EpisodeSampler if mode == "sync" else EpisodeSamplerAsync)(
+        self.sampler = episode_sampler(
             trainer_mode=mode,
             trainer_config=OmegaConf.create({}),
             max_off_policy_threshold=8,

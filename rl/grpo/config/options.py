@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -93,6 +93,8 @@ class RunPlan(GrpoSettings):
 
 MAY_CHANGE = frozenset({"steps", "save_every", "keep", "logger", "validation_every"})
 """Settings that may differ when a run is resumed."""
+_OWN_OPTIONS = {**dict.fromkeys(THINKING_OFF, "thinking"), "algorithm.filter_groups.enable": "dynamic sampling"}
+"""Keys of verl's configuration that ``--set`` cannot set, and the names of their options."""
 
 
 def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
@@ -111,11 +113,13 @@ def make_plan(asked: GrpoOptions, profile: Profile) -> RunPlan:
     launch = asked.launch
     looked_at, more = launch.validation_split, launch.validation_generated
     given = {**profile.launch, **typed, "prompt": prompt}
-    if word := next((word for word in typed.get("overrides", ()) if any(name in word for name in THINKING_OFF)), None):
-        raise InputError("thinking has an option of its own", where=f"--set {word}", fix="Use --thinking.")
+    for word in typed.get("overrides", ()):
+        for key, name in _OWN_OPTIONS.items():
+            if key in word:
+                fix = f"Use --{name.replace(' ', '-')}."
+                raise InputError(f"{name} has an option of its own", where=f"--set {word}", fix=fix)
     default = profile.launch.get("thinking")
     given["thinking"] = choose_thinking(typed.get("thinking"), card.thinking, default, policy=policy)
-    given["dynamic_sampling"] = _dynamic(typed.get("overrides", ()), given.get("dynamic_sampling", False))
     return RunPlan(
         **given,
         profile=profile,
@@ -131,20 +135,6 @@ def _trained_on(config: EnvConfig, launch: LaunchSettings) -> EnvConfig:
     """The training tasks: without those of dev if validation may use these, in this start or a resumed one."""
     apart = launch.validation_split == "dev" and config.split in ("train", "all")
     return replace(config, without_dev=config.without_dev or apart)
-
-
-_FILTER = "algorithm.filter_groups.enable="
-
-
-def _dynamic(overrides: Sequence[str], value: bool) -> bool:
-    """Whether dynamic sampling is on; verl's own key in ``--set`` overrides the option."""
-    typed = [word.lstrip("+").removeprefix(_FILTER) for word in overrides if word.lstrip("+").startswith(_FILTER)]
-    if not typed:
-        return value
-    found = {"true": True, "false": False}.get(typed[-1].lower())
-    if found is None:
-        raise InputError(f"dynamic sampling is {typed}", where=f"--set {_FILTER[:-1]}", fix="Write true or false.")
-    return found
 
 
 def _environment(asked: GrpoOptions, word: str, prompt: str) -> tuple[EnvConfig, float]:

@@ -19,10 +19,8 @@ from simia_gym.rl.small.logits import plain_logits
 from simia_gym.rl.verl_run.hydra import flat, quoted
 
 MAIN = "ppo_trainer"
-SAMPLER = "pkg://simia_gym.rl.grpo.in_verl.sampler"
+SAMPLER = {"path": "pkg://simia_gym.rl.grpo.in_verl.sampler", "name": "episode_sampler"}
 ON_SAVE = "simia_gym.rl.grpo.run.checkpoints.MarkComplete"
-POLL_SECONDS = 0.05
-"""Seconds between two polls for finished episodes; a step of a small policy is shorter than verl's default of 2 s."""
 RISING_STEPS = 5
 """Warm-up steps of the learning rate; fewer in short runs. Adam's first update moves each weight by the full learning
 rate, whatever the size of the gradient. In one run without warm-up (1.5e-4), the first step of a small policy changed
@@ -99,14 +97,7 @@ def overrides(
             "checkpoint_callback_class": ON_SAVE,
             "resume_mode": "disable" if resume_from is None else "resume_path",
             "resume_from_path": None if resume_from is None else str(resume_from),
-            "v1": {
-                "sampler": {
-                    "custom_sampler": {
-                        "path": SAMPLER,
-                        "name": "EpisodeSampler" if trainer_mode(plan) == "sync" else "EpisodeSamplerAsync",
-                    }
-                }
-            },
+            "v1": {"sampler": {"custom_sampler": SAMPLER}},
         },
     }
     if profile.on_cpu and model is not None:
@@ -121,7 +112,7 @@ def overrides(
     added: dict[str, Any] = {
         "trainer": {
             "keep_checkpoints": plan.keep,
-            "v1": {"sampler": {"sampler_kwargs": {"poll_interval": POLL_SECONDS, "batches": str(run / BATCHES)}}},
+            "v1": {"sampler": {"sampler_kwargs": {"batches": str(run / BATCHES)}}},
         },
         "ray_kwargs": {"ray_init": {"runtime_env": {"env_vars": environment}}},
     }
@@ -133,15 +124,6 @@ def overrides(
     words += [f"{key}={quoted(value)}" for key, value in flat(declared)]
     words += [f"+{key}={quoted(value)}" for key, value in flat(added)]
     return [*words, *plan.overrides]
-
-
-def trainer_mode(plan: RunPlan) -> str:
-    """The trainer mode of verl, from ``--set`` or the profile."""
-    mode = str(plan.profile.set.get("trainer", {}).get("v1", {}).get("trainer_mode", "sync"))
-    for word in plan.overrides:
-        key, _, value = word.lstrip("+").partition("=")
-        mode = value if key == "trainer.v1.trainer_mode" else mode
-    return mode
 
 
 def verl_config_folder() -> Path:

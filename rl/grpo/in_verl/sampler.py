@@ -36,8 +36,8 @@ FAULTS = -1.0
 """Reward under which verl counts the replaced groups that have fewer than two valid episodes."""
 
 
-class _Teaching:
-    """Samples from verl's replay buffer and masks rows without a gradient.
+class EpisodeSampler(ReplayBuffer):
+    """Samples from verl's replay buffer and masks rows without a gradient; for verl's trainer mode ``sync``.
 
     Args:
         sampler_kwargs: ``poll_interval`` in seconds, and ``tries``. For dynamic sampling ``dynamic``, and with it
@@ -45,12 +45,6 @@ class _Teaching:
             replaced in one step before the training stops, 0 for any number.
         kwargs: verl's arguments.
     """
-
-    refill_fn: Any
-    finished_keys: dict[str, set[str]]
-    failure_keys: dict[str, set[str]]
-    partitions: dict[str, dict[str, Any]]
-    _dapo_classification_cache: dict[str, dict[str, float | None]]
 
     def __init__(self, *args: Any, sampler_kwargs: Any = None, **kwargs: Any) -> None:
         options = dict(sampler_kwargs or {})
@@ -67,7 +61,7 @@ class _Teaching:
         self._step, self._faulty = -1, 0
         self._played: Counter[str] = Counter()
         self._watch = WorkerWatch(self._workers)
-        super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)  # type: ignore[call-arg]
+        super().__init__(*args, sampler_kwargs=sampler_kwargs, **kwargs)
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[KVBatchMeta, dict[str, Any]]:
         """Sample a batch in which every row with a mask belongs to a group of at least two valid episodes.
@@ -78,9 +72,7 @@ class _Teaching:
             RuntimeError: Several batches in a row had no group with two valid episodes.
         """
         for _ in range(self._tries):
-            batch, metrics = super().sample(  # type: ignore[misc]
-                global_steps=global_steps, partition_id=partition_id, batch_size=batch_size
-            )
+            batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
             if partition_id == "val":
                 return _without_faults(batch), metrics
             shares = _settle(batch)
@@ -104,7 +96,7 @@ class _Teaching:
             RuntimeError: A worker has died.
         """
         self._watch.look()
-        waited: float = super()._wait_for_next_poll(partition_id, last_debug_time)  # type: ignore[misc]
+        waited: float = super()._wait_for_next_poll(partition_id, last_debug_time)
         return waited
 
     def _only_faults(self) -> RuntimeError:
@@ -118,7 +110,7 @@ class _Teaching:
         if partition_id == "train" and global_steps != self._step:
             self._step = global_steps
             self._played.clear()
-        return super()._terminal_eviction_reasons(global_steps, partition_id)  # type: ignore[misc]
+        return super()._terminal_eviction_reasons(global_steps, partition_id)
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
         """The groups to replace, and the number of them for each reward.
@@ -186,11 +178,7 @@ def _same(rewards: list[float]) -> float | None:
     return rewards[0] if min(rewards) == max(rewards) else None
 
 
-class EpisodeSampler(_Teaching, ReplayBuffer):
-    """For verl's trainer mode ``sync``."""
-
-
-class EpisodeSamplerAsync(_Teaching, ReplayBufferAsync):
+class EpisodeSamplerAsync(EpisodeSampler, ReplayBufferAsync):
     """For verl's asynchronous trainer modes, in which episodes wait for the step that trains on them.
 
     ``sampler_kwargs`` has ``batches``, too: the file to which the groups of each step are written, those that were
@@ -209,6 +197,12 @@ class EpisodeSamplerAsync(_Teaching, ReplayBufferAsync):
         if partition_id == "train" and (groups := sorted(uids)):
             with Path(self.sampler_kwargs["batches"]).open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"step": self._step, "groups": groups}) + "\n")
+
+
+def episode_sampler(*, trainer_mode: str, **given: Any) -> EpisodeSampler:
+    """Make the sampler for a trainer mode of verl, given verl's arguments."""
+    made = EpisodeSampler if trainer_mode == "sync" else EpisodeSamplerAsync
+    return made(trainer_mode=trainer_mode, **given)
 
 
 def _settle(batch: KVBatchMeta) -> dict[str, float]:
