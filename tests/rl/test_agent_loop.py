@@ -24,11 +24,12 @@ from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 from simia_gym.policies.base import Thinking
 from simia_gym.rl.chat.trajectories import as_written
-from simia_gym.rl.grpo.run.episodes import read_episodes, training_job
+from simia_gym.rl.grpo.run.episodes import training_job
 from simia_gym.rl.sft.encode import IGNORED, encode
 from simia_gym.rollout.jobs import world_group
 
 from .agent_worker import RETAIL, WEBSHOP, play_rows, suite_of, tokenizer
+from .grpo_options import read_episodes
 from .tiny import FORGETFUL, OFF
 
 

@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from ..work import wait_until
+from .grpo_options import read_episodes
 from .libraries import need
 
 need("torch", "verl", "ray", "transfer_queue", "hydra")
@@ -37,7 +38,7 @@ from simia_gym.domain.loading import load_domain
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.grpo.run import checkpoints
-from simia_gym.rl.grpo.run.episodes import EPISODES, EpisodeLine, read_episodes
+from simia_gym.rl.grpo.run.episodes import EPISODES, EpisodeLine
 from simia_gym.rl.grpo.run.metrics import read_metrics
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 from simia_gym.rl.small.build import build_policy

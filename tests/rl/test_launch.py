@@ -32,7 +32,6 @@ from simia_gym.rl.grpo.run.episodes import (
     EpisodeLog,
     forget_after,
     forget_validation,
-    read_episodes,
 )
 from simia_gym.rl.grpo.run.metrics import Metrics, draw, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.run.progress import facts_of
@@ -41,7 +40,7 @@ from simia_gym.rl.resume import check_settings, write_settings
 from simia_gym.rl.verl_run.log import last_error
 from simia_gym.rl.verl_run.process import MARK, PLUG_IN, end_marked, mark_of, marked
 
-from .grpo_options import LINE, MASKED, grpo_options
+from .grpo_options import LINE, MASKED, grpo_options, read_episodes
 from .libraries import need
 
 
@@ -81,9 +80,11 @@ def test_steps_that_are_played_again_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_broken_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "episodes").mkdir()
-    (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n')
-    with pytest.raises(InputError, match=r"worker-0\.jsonl:1"):
-        list(read_episodes(tmp_path))
+    (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n{"step": ')
+    forget_after(tmp_path, 1)
+    (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n{"step": \n')
+    with pytest.raises(InputError, match=r"worker-0\.jsonl: a line is broken: Expecting value"):
+        forget_after(tmp_path, 1)
 
 
 def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ or faults. On request, whole records are written too, in the format of ``simia r
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Literal
@@ -21,11 +20,12 @@ from simia_gym.assembly.suite import Suite
 from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.locks import take_lock
-from simia_gym.common.writing import append
+from simia_gym.common.writing import append, write_whole
 from simia_gym.episode import Episode
-from simia_gym.errors import InputError, StorageError
+from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.blobs import BlobFile, blob_path
+from simia_gym.rl.verl_run.log import Tail
 from simia_gym.rollout.jobs import Job, Plan, make_job
 from simia_gym.rollout.pool import make_record
 from simia_gym.types import JsonObject, Task
@@ -94,9 +94,6 @@ class EpisodeLine:
     split: str = ""
 
 
-_FIELDS = tuple(item.name for item in dataclasses.fields(EpisodeLine))
-
-
 def training_job(
     suite: Suite, task: Task, *, seed: int, purpose: Purpose, step: int, index: int, sample: int
 ) -> tuple[Plan, Job]:
@@ -157,8 +154,7 @@ class EpisodeLog:
         Raises:
             InputError: It cannot be written.
         """
-        values = {name: getattr(line, name) for name in _FIELDS}
-        self._append(f"{EPISODES}/worker-{self._worker}", encode(values) + b"\n")
+        self._append(f"{EPISODES}/worker-{self._worker}", encode(asdict(line)) + b"\n")
 
     def record(self, env: str, plan: Plan, job: Job, episode: Episode) -> None:
         """Append the whole record, if records are written; each environment has its own files.
@@ -179,17 +175,12 @@ class EpisodeLog:
         self._files.clear()
 
     def _append(self, name: str, line: bytes, blobs: Mapping[str, bytes] = MappingProxyType({})) -> None:
-        try:
-            if name not in self._files:
-                opened = _open(self._run / name)
-                self._files[name] = opened, BlobFile(blob_path(Path(opened.name)))
-            file, beside = self._files[name]
-            beside.add(blobs)
-            append(file, line)
-        except OSError as error:
-            raise StorageError(
-                f"cannot be written ({error.strerror})", where=str(self._run), fix="Make room."
-            ) from error
+        if name not in self._files:
+            opened = _open(self._run / name)
+            self._files[name] = opened, BlobFile(blob_path(Path(opened.name)))
+        file, beside = self._files[name]
+        beside.add(blobs)
+        append(file, line)
 
 
 def _open(stem: Path) -> IO[bytes]:
@@ -207,39 +198,25 @@ def _open(stem: Path) -> IO[bytes]:
     raise InputError("1000 other processes write there", where=str(stem), fix="Give another folder for the run.")
 
 
-def read_episodes(run: Path | str) -> Iterator[EpisodeLine]:
-    """Read the episodes that a training has played so far, file by file; an incomplete last line is skipped.
-
-    Raises:
-        InputError: A line is broken; names file and line.
-    """
-    for path in sorted((Path(run) / EPISODES).glob("*.jsonl")):
-        for number, raw in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-            value = {"split": "", **_decoded(raw, f"{path}:{number}")}
-            if set(value) != set(_FIELDS):
-                raise InputError("is no line of an episode log", where=f"{path}:{number}", fix="Take the line out.")
-            yield EpisodeLine(**value)
-
-
-def forget_after(run: Path | str, step: int) -> None:
+def forget_after(run: Path, step: int) -> None:
     """Remove the episodes after a step: the training resumes from there and will play them again.
 
     Raises:
         InputError: A line is broken; names file and line.
     """
-    _keep(Path(run), lambda value: int(value["step"]) <= step, BATCHES)
-    _keep(Path(run) / EPISODES, lambda value: int(value["step"]) <= step)
-    _keep(Path(run) / ROLLOUTS, lambda value: int(str(value["policy"]).removeprefix(_POLICY)) <= step)
+    _keep(run, lambda value: int(value["step"]) <= step, BATCHES)
+    _keep(run / EPISODES, lambda value: int(value["step"]) <= step)
+    _keep(run / ROLLOUTS, lambda value: int(str(value["policy"]).removeprefix(_POLICY)) <= step)
 
 
-def forget_validation(run: Path | str, step: int) -> None:
+def forget_validation(run: Path, step: int) -> None:
     """Remove the validation episodes of a step that will be played again.
 
     Raises:
         InputError: A line is broken; names file and line.
     """
-    _keep(Path(run) / EPISODES, lambda value: (value["step"], value["purpose"]) != (step, VAL))
-    _keep(Path(run) / ROLLOUTS, lambda value: (value["policy"], _purpose(value)) != (f"{_POLICY}{step}", VAL))
+    _keep(run / EPISODES, lambda value: (value["step"], value["purpose"]) != (step, VAL))
+    _keep(run / ROLLOUTS, lambda value: (value["policy"], _purpose(value)) != (f"{_POLICY}{step}", VAL))
 
 
 def _purpose(record: JsonObject) -> str:
@@ -249,18 +226,8 @@ def _purpose(record: JsonObject) -> str:
 
 def _keep(folder: Path, wanted: Callable[[JsonObject], bool], files: str = "*.jsonl") -> None:
     for path in sorted(folder.glob(files)):
-        lines = path.read_bytes().split(b"\n")[:-1]
-        kept = [raw for number, raw in enumerate(lines, 1) if wanted(_decoded(raw, f"{path}:{number}"))]
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(b"".join(raw + b"\n" for raw in kept))
-        partial.replace(path)
-
-
-def _decoded(raw: bytes, where: str) -> JsonObject:
-    try:
-        value: Any = json.loads(raw)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise InputError("the line is broken", where=where, fix="Take the line out.")
-    return value
+        try:
+            kept = [raw + b"\n" for raw in Tail(path).lines() if wanted(json.loads(raw))]
+        except ValueError as error:
+            raise InputError(f"a line is broken: {error}", where=str(path), fix="Take the line out.") from None
+        write_whole(path, b"".join(kept))

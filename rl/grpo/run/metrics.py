@@ -32,7 +32,7 @@ class Episodes:
 
     run: Path
     _tails: dict[Path, Tail] = field(default_factory=dict)
-    _groups: dict[tuple[str, str], list[EpisodeLine]] = field(default_factory=lambda: defaultdict(list))
+    _lines: list[EpisodeLine] = field(default_factory=list)
     _batches: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def look(self) -> None:
@@ -40,39 +40,26 @@ class Episodes:
         for line in self._added(self.run / BATCHES):
             self._batches[line["step"]] += line["groups"]
         for path in sorted((self.run / EPISODES).glob("*.jsonl")):
-            for line in self._added(path):
-                episode = EpisodeLine(**line)
-                self._groups[episode.purpose, episode.uid].append(episode)
+            self._lines += (EpisodeLine(**line) for line in self._added(path))
 
     def _added(self, path: Path) -> Iterator[dict[str, Any]]:
         return map(json.loads, self._tails.setdefault(path, Tail(path)).lines())
 
     def of(self, step: int, purpose: str) -> Sequence[EpisodeLine]:
         """The finished episodes of one step; in an asynchronous mode, before its batch is sampled, those that wait."""
+        lines = [line for line in self._lines if line.purpose == purpose]
         if purpose == VAL or not self._batches:
-            return [
-                line
-                for (kind, _), lines in self._groups.items()
-                if kind == purpose
-                for line in lines
-                if line.step == step
-            ]
-        uids: Iterable[str] = self._batches[step] if step in self._batches else self._waiting()
-        found = [self._groups.get((TRAIN, uid), []) for uid in uids]
+            return [line for line in lines if line.step == step]
+        if step in self._batches:
+            lines = [line for line in lines if line.uid in self._batches[step]]
+        else:
+            taken = {uid for uids in self._batches.values() for uid in uids}
+            lines = [line for line in lines if line.uid not in taken]
         # A resumed run plays groups again that were not finished: the last time counts.
-        return [line for lines in found for line in lines if line.step == max(one.step for one in lines)]
-
-    def _waiting(self) -> list[str]:
-        taken = {uid for uids in self._batches.values() for uid in uids}
-        return [uid for kind, uid in self._groups if kind == TRAIN and uid not in taken]
-
-    def forget(self, step: int) -> None:
-        """Drop the episodes of this step and those before it; their statistics are written."""
-        asynchronous = bool(self._batches)
-        taken = {uid for number, uids in self._batches.items() if number <= step for uid in uids}
-        for kind, uid in list(self._groups):
-            if uid in taken or (self._groups[kind, uid][0].step <= step and (kind == VAL or not asynchronous)):
-                del self._groups[kind, uid]
+        last: dict[str, int] = {}
+        for line in lines:
+            last[line.uid] = max(line.step, last.get(line.uid, 0))
+        return [line for line in lines if line.step == last[line.uid]]
 
 
 def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
@@ -148,8 +135,7 @@ class Metrics:
     def look(self) -> list[dict[str, Any]]:
         """Write and return the lines of the steps that verl has measured since the last call."""
         new = []
-        for raw in self._attempt.lines():
-            value = json.loads(raw)
+        for value in map(json.loads, self._attempt.lines()):
             step, verl = int(value["step"]), value["data"]
             if step in self._known:
                 continue
@@ -164,7 +150,6 @@ class Metrics:
                 line["tokens_per_second"] = line[TRAIN]["policy_tokens"] / seconds
             new.append(_finite({**line, "verl": verl}))
             self._known.add(step)
-            self._episodes.forget(step)
         if new:
             with self._folder.metrics.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(line) + "\n" for line in new)
