@@ -87,17 +87,14 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         forget_after(tmp_path, 1)
 
 
-def test_limits_are_divided_among_the_processes(tmp_path: Path) -> None:
-    settings = RunSettings(run=str(tmp_path), workers=4, max_calls=10, max_cost=2.0)
+def test_a_process_loads_an_environment_once(tmp_path: Path) -> None:
     config = '{"env":"simia/webshop-v0"}'
-    worlds = Worlds(settings)
+    worlds = Worlds(RunSettings(run=str(tmp_path), max_calls=10, max_cost=2.0))
     suite = worlds.suite(config)
     assert worlds.suite(config) is suite
     assert suite.resources.budget is not None
     budget = suite.resources.budget
-    assert (budget.max_calls, budget.max_tokens, budget.max_cost) == (2, None, 0.5)
-    assert suite.resources.pins is not None  # answers are shared beyond this process
-    assert Worlds(RunSettings(run=str(tmp_path))).suite(config).resources.pins is None
+    assert (budget.max_calls, budget.max_tokens, budget.max_cost) == (10, None, 2.0)
 
 
 @pytest.fixture

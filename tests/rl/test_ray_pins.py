@@ -151,7 +151,9 @@ class Player:
     def __init__(self, run: str) -> None:
         from simia_gym.rl.grpo.in_verl.worlds import RunSettings, Worlds
 
-        self._pins: Any = Worlds(RunSettings(run=run, workers=2)).suite('{"env":"simia/webshop-v0"}').resources.pins
+        worlds = Worlds(RunSettings(run=run, workers=2, max_calls=5, max_cost=2.0))
+        self._resources = worlds.suite('{"env":"simia/webshop-v0"}').resources
+        self._pins: Any = self._resources.pins
 
     def ask(self, log: str) -> tuple[JsonObject, bool]:
         async def make() -> JsonObject:
@@ -164,6 +166,10 @@ class Player:
 
     def name(self) -> str:
         return str(self._pins.name)
+
+    def limits(self) -> Any:
+        budget = self._resources.budget
+        return budget and (budget.max_calls, budget.max_tokens, budget.max_cost)
 
 
 def test_pins_do_not_start_ray_again_after_its_shutdown() -> None:
@@ -192,6 +198,7 @@ def test_the_answers_of_a_training_end_with_it(cluster: Cluster, tmp_path: Path)
     players = [ray.remote(Player).options(num_cpus=0).remote(str(tmp_path)) for _ in range(2)]
     assert ray.get([player.ask.remote(str(log)) for player in players], timeout=60)[0][0] == {"answer": 1}
     assert log.read_text() == "made\n"
+    assert ray.get(players[1].limits.remote()) == (2, None, 1.0), "limits are divided among the processes"
     name = ray.get(players[0].name.remote())
     assert name.endswith(ray.get_runtime_context().get_job_id())  # another start at the same path is another job
     for player in players:

@@ -12,6 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import uuid4
 
@@ -25,7 +26,7 @@ from simia_gym.rl.grpo.dataset import Row
 from simia_gym.rl.grpo.in_verl.worlds import Worlds, worlds_of
 from simia_gym.rl.grpo.run.episodes import EpisodeLine, models_used, training_job
 from simia_gym.rollout.jobs import world_group
-from simia_gym.types import FaultInfo, JsonObject, Message
+from simia_gym.types import FaultInfo, Message
 
 logger = logging.getLogger("simia_gym")
 
@@ -66,7 +67,7 @@ class EpisodeLoop(AgentLoopBase):
         began = time.monotonic()
         step, sample = int(kwargs.get("global_steps", 0)), int(kwargs.get("session_id", 0))
         row, group = Row.of(kwargs["extra_info"]), ""
-        engine = _Engine(self, sampling_params)
+        engine, rollout = _Engine(self, sampling_params), self.rollout_config
         try:
             suite = self.worlds.suite(row.config)
             plan, job = training_job(
@@ -87,7 +88,12 @@ class EpisodeLoop(AgentLoopBase):
                 group=group,
                 begin=self._begin,
                 sample=engine.sample,
-                limits=self._limits(),
+                limits=Limits(
+                    response=rollout.response_length,
+                    prompt=rollout.prompt_length,
+                    total=rollout.get("max_model_len") or None,
+                    turn=self.worlds.settings.turn_tokens,
+                ),
                 timeout=self.worlds.settings.timeout,
             )
             if played.trace is not None:
@@ -99,15 +105,6 @@ class EpisodeLoop(AgentLoopBase):
     def _cap_text_prompt_length(self, prompt_ids: list[int]) -> list[int]:
         """Leave the prompt whole, where verl would cut its beginning off; `play` makes a fault of one too long."""
         return prompt_ids
-
-    def _limits(self) -> Limits:
-        rollout = self.rollout_config
-        return Limits(
-            response=rollout.response_length,
-            prompt=rollout.prompt_length,
-            total=rollout.get("max_model_len") or None,
-            turn=self.worlds.settings.turn_tokens,
-        )
 
     async def _begin(self, messages: Sequence[Message]) -> _Tokens:
         return _Tokens(self, list(messages), await self.ct_build_initial_tokens(list(messages)))
@@ -249,9 +246,6 @@ def worker_number() -> int:
 
 
 def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str, began: float) -> EpisodeLine:
-    fault: JsonObject | None = None
-    if played.fault is not None:
-        fault = {"role": played.fault.role, "kind": played.fault.kind, "message": played.fault.message}
     return EpisodeLine(
         step=step,
         purpose=row.purpose,
@@ -265,7 +259,7 @@ def _line(played: Played, row: Row, step: int, sample: int, uid: str, group: str
         reward=played.reward,
         valid=played.valid,
         success=played.success,
-        fault=fault,
+        fault=None if played.fault is None else asdict(played.fault),
         turns=played.turns,
         tokens=played.tokens,
         length=len(played.response_ids),

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from pathlib import Path
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from simia_gym.assembly.resources import Resources
@@ -51,11 +50,9 @@ class Worlds:
     """The environments of one process."""
 
     def __init__(self, settings: RunSettings, worker: int = 0) -> None:
-        self.settings, self.worker = settings, worker
+        self.settings = settings
         self.log = EpisodeLog(settings.run, worker, records=settings.records)
         self._suites: dict[str, Suite] = {}
-        self._lock = threading.Lock()
-        self._resources: Resources | None = None
 
     def suite(self, config: str) -> Suite:
         """The environment with these settings.
@@ -67,15 +64,12 @@ class Worlds:
         Raises:
             InputError: It cannot be loaded.
         """
-        with self._lock:
-            if config not in self._suites:
-                read = EnvConfig.from_json(json.loads(config))
-                if self._resources is None:
-                    self._resources = self._make_resources()
-                self._suites[config] = load_suite(read, self._resources)
-            return self._suites[config]
+        if config not in self._suites:
+            self._suites[config] = load_suite(EnvConfig.from_json(json.loads(config)), self._resources)
+        return self._suites[config]
 
-    def _make_resources(self) -> Resources:
+    @cached_property
+    def _resources(self) -> Resources:
         given = self.settings
         limits = (given.max_calls, given.max_tokens, given.max_cost)
         budget = None
@@ -91,32 +85,17 @@ class Worlds:
         """The store of pinned answers that all workers share; a single worker keeps them in memory."""
         if self.settings.workers == 1:
             return None
-        run = Path(self.settings.run)
-        try:
-            import ray
+        import ray
 
-            if ray.is_initialized():
-                from simia_gym.rl.cluster.pins import RayPins
+        from simia_gym.rl.cluster.pins import RayPins
 
-                # The first worker creates the actor, which lives as long as that worker: until the training ends.
-                # The job's id keeps the answers of another start of the run apart.
-                job = ray.get_runtime_context().get_job_id()
-                return RayPins(f"pins-{hashlib.sha256(str(run).encode()).hexdigest()[:12]}-{job}")
-        except ImportError:
-            pass
-        from simia_gym.simulators.pins import SqlitePins
-
-        run.mkdir(parents=True, exist_ok=True)
-        return SqlitePins(run / "pins.sqlite")
+        # The first worker creates the actor, which lives as long as that worker: until the training ends.
+        # The job's id keeps the answers of another start of the run apart.
+        job = ray.get_runtime_context().get_job_id()
+        return RayPins(f"pins-{hashlib.sha256(self.settings.run.encode()).hexdigest()[:12]}-{job}")
 
 
-_worlds: dict[str, Worlds] = {}
-_lock = threading.Lock()
-
-
-def worlds_of(settings: str, worker: int = 0) -> Worlds:
+@cache
+def worlds_of(settings: str, worker: int) -> Worlds:
     """The environments of this process for a run by its encoded `RunSettings`, created at the first call."""
-    with _lock:
-        if settings not in _worlds:
-            _worlds[settings] = Worlds(RunSettings.from_json(json.loads(settings)), worker)
-        return _worlds[settings]
+    return Worlds(RunSettings.from_json(json.loads(settings)), worker)
