@@ -1,4 +1,4 @@
-"""Before a training: which libraries are installed, without their progress bars, and the number of CPU cores."""
+"""Before a training: which libraries are installed, what they say, and the number of CPU cores."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def hide_progress_bars() -> None:
         os.environ.setdefault(variable, "1")
     if "transformers" in sys.modules:  # it has read the first variable at its import
         sys.modules["transformers"].logging.disable_progress_bar()
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of a library's error; the name of its class if there is no message."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
 
 
 def cores() -> int:

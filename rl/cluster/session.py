@@ -12,10 +12,11 @@ from contextlib import contextmanager
 import ray
 
 from simia_gym.errors import InputError
-from simia_gym.rl.extras import cores
+from simia_gym.rl.extras import cores, first_line
 
 _VARIABLE = "RAY_ADDRESS"
 _CONNECT_TIMEOUT = 10.0
+_FIX = "Start it with `ray start --head`, or leave --ray-address out for a cluster of this machine."
 
 
 @contextmanager
@@ -49,9 +50,8 @@ def session(address: str | None = None, workers: int | None = None) -> Iterator[
         ray.init(address=where, log_to_driver=False, logging_level="ERROR", **more)
     except (ConnectionError, ValueError, RuntimeError) as error:
         ray.shutdown()
-        words = str(error).strip().splitlines() or [type(error).__name__]
-        fix = "Start it with `ray start --head`, or leave --ray-address out for a cluster of this machine."
-        raise InputError(f"there is no cluster to connect to: {words[0]}", where="--ray-address", fix=fix) from error
+        what = f"there is no cluster to connect to: {first_line(error)}"
+        raise InputError(what, where="--ray-address", fix=_FIX) from error
     finally:
         if main:
             signal.signal(signal.SIGTERM, heard)
@@ -73,9 +73,8 @@ def _check_reachable(where: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT).close()
     except OSError as error:
-        fix = "Start it with `ray start --head`, or leave --ray-address out for a cluster of this machine."
         what = f"there is no cluster to connect to at {where} ({error.strerror or error})"
-        raise InputError(what, where="--ray-address", fix=fix) from error
+        raise InputError(what, where="--ray-address", fix=_FIX) from error
 
 
 def processors() -> int:

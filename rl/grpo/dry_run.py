@@ -18,14 +18,15 @@ from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
+from simia_gym.rl.grpo.dataset import Weighted
 from simia_gym.rl.grpo.prepare import (
-    Weighted,
     load_tokenizer,
     load_worlds,
     make_policy,
     names_of,
     read_config,
     training_rows,
+    write_rows,
 )
 from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
@@ -37,11 +38,11 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     Raises:
         InputError: An option is wrong, or verl refuses the configuration.
     """
-    worlds = load_worlds(asked, plan)
+    worlds, _ = load_worlds(asked, plan)
     folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
-        prompts = measure_prompts(worlds.train, policy, plan)
+        prompts = measure_prompts(worlds, policy, plan)
         model = read_config(policy, offline=True)
     if plan.policy is None:
         policy = str(folder.start_policy)
@@ -70,7 +71,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
         "verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.launch.out else "")
     ]
     lines += list(_tokens(plan, prompts, facts))
-    lines += list(_calls(plan, worlds.train, facts))
+    lines += list(_calls(plan, worlds, facts))
     for line in lines:
         output.say(line)
     output.result({**facts, "configuration": text})
@@ -83,8 +84,6 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
     Raises:
         InputError: A prompt is longer than the run allows.
     """
-    from simia_gym.rl.grpo.dataset import write_dataset
-
     try:
         tokenizer = load_tokenizer(policy, offline=True)
     except InputError:
@@ -93,17 +92,9 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
         return None
     found = {}
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
-        for env, (suite, weight) in zip(names_of(worlds), worlds, strict=True):
-            facts = write_dataset(
-                Path(scratch) / "prompts.parquet",
-                [(suite, weight)],
-                tokenizer,
-                purpose="train",
-                max_prompt_length=plan.max_prompt_length,
-                seed=plan.seed,
-                thinking=plan.thinking,
-                rows=min(len(suite.tasks), 64),
-            )
+        for env, world in zip(names_of(worlds), worlds, strict=True):
+            rows = min(len(world[0].tasks), 64)
+            facts = write_rows(Path(scratch) / "prompts.parquet", [world], tokenizer, plan, "train", rows)
             found[env] = facts.longest
     return found
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ from simia_gym.rl.grpo.prepare import (
     write_data,
 )
 from simia_gym.rl.grpo.run import checkpoints
-from simia_gym.rl.grpo.run.environment import command, make_ray_folder, variables
+from simia_gym.rl.grpo.run.environment import make_ray_folder, variables
 from simia_gym.rl.grpo.run.episodes import TRAIN, forget_after, forget_validation
 from simia_gym.rl.grpo.run.metrics import Episodes, Metrics, draw, go_back, make_up, read_metrics, summed, totals
 from simia_gym.rl.grpo.run.progress import TrainingDisplay, on_split
@@ -44,15 +45,12 @@ from simia_gym.rl.small.card import Card, read_card, write_card
 from simia_gym.rl.verl_run.hydra import QUIET_HYDRA
 from simia_gym.rl.verl_run.log import last_error
 from simia_gym.rl.verl_run.process import Training, end_marked
+from simia_gym.rollout.stopping import Terminated
 
 NEEDED = ("torch", "transformers", "verl", "ray", "transfer_queue", "hydra")
 _LOOK = 0.5
 _DRAW_EVERY = 30.0
 """Seconds between two reads of the metrics, and between two drawings of the learning curve."""
-
-
-class Terminated(KeyboardInterrupt):
-    """The launch was stopped by SIGTERM."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def check_machine(plan: RunPlan) -> None:
 
 def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
     private = addresses(asked, plan)
-    worlds = load_worlds(asked, plan)
+    worlds, validation = load_worlds(asked, plan)
     look_at_worlds(output, asked, worlds)
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_one(folder):
@@ -132,7 +130,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             shutil.rmtree(folder.start_policy, ignore_errors=True)
             folder.data.unlink(missing_ok=True)
         policy = make_policy(output, plan, folder.start_policy)
-        rows = write_data(folder, plan, worlds, policy)
+        rows = write_data(folder, plan, worlds, validation, policy)
         start = _where_to_begin(output, plan, folder)
         if start.step >= plan.steps:
             return _finish(output, plan, folder, began=None)
@@ -203,12 +201,13 @@ def _train(
 ) -> int:
     output.say(f"training in {folder.path}; log: {folder.log.name}, metrics: {folder.metrics.name}")
     metrics = Metrics(folder, attempt)
+    command = [sys.executable, "-m", "verl.trainer.main_ppo", *words, *QUIET_HYDRA]
     began = time.monotonic()
     with folder.log.open("ab") as log:
         offset = log.tell()
-        training = Training(folder.path, command([*words, *QUIET_HYDRA]), environment, log)
+        training = Training(folder.path, command, environment, log)
         try:
-            with display.shown():
+            with display.bar:
                 _watch(training, metrics, display, folder, plan, start)
         except KeyboardInterrupt as stop:
             output.say("stopping the training")
@@ -315,7 +314,7 @@ def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: 
         draw(folder, plan.name)
     tell(f"the training ended early: {reason} (see {folder.log}; {kept})")
     step = int(lines[-1]["step"]) + 1 if lines else 1
-    if faults := _faults(folder, step):
+    if faults := summed(Episodes(folder.path).of(step, TRAIN)).get("faults"):
         told = ", ".join(f"{name} {count:,}" for name, count in faults.items())
         tell(f"faults in step {step}: {told}")
     if lines or latest is not None:
@@ -327,14 +326,6 @@ def failed(output: Output, plan: RunPlan, folder: RunFolder, offset: int, code: 
     return 1
 
 
-def _faults(folder: RunFolder, step: int) -> dict[str, int]:
-    """The faults by kind of the training episodes of a step that was not finished."""
-    episodes = Episodes(folder.path)
-    episodes.look()
-    found: dict[str, int] = summed(episodes.of(step, TRAIN)).get("faults", {})
-    return found
-
-
 @contextmanager
 def _sigterm_as_exception() -> Iterator[None]:
     """Raise `Terminated` on SIGTERM, which batch systems send, so that the launch shuts down in order."""
@@ -342,12 +333,11 @@ def _sigterm_as_exception() -> Iterator[None]:
     def answer(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
-    before = signal.getsignal(signal.SIGTERM)
-    if before is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, answer)
+    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # else the caller has installed a handler
+    if free:
+        signal.signal(signal.SIGTERM, answer)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if free:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

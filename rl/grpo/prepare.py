@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simia_gym.assembly.suite import Suite, load_suite
+from simia_gym.assembly.suite import load_suite
 from simia_gym.common.output import Output
 from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
-from simia_gym.rl.extras import require
+from simia_gym.rl.extras import first_line, require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.sizes import head_width
+from simia_gym.rl.grpo.dataset import DatasetFacts, Weighted, write_dataset
 from simia_gym.rl.grpo.in_verl.worlds import RunSettings, agent_loop_config
 from simia_gym.rl.grpo.run.episodes import TRAIN, VAL, Purpose
 from simia_gym.rl.grpo.run.run_folder import RunFolder
@@ -28,15 +27,6 @@ REPLACED = 4
 VLLM_CPU = "vllm_cpu"
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Widths of attention heads that vLLM's CPU backend supports."""
-Weighted = Sequence[tuple[Suite, float]]
-
-
-@dataclass(frozen=True)
-class Worlds:
-    """The environments of a training, with their weights, and those of its validation, if there is any."""
-
-    train: Weighted
-    validation: Weighted
 
 
 def names_of(worlds: Weighted) -> list[str]:
@@ -44,8 +34,8 @@ def names_of(worlds: Weighted) -> list[str]:
     return labels([suite.config for suite, _ in worlds])
 
 
-def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
-    """Load the environments.
+def load_worlds(asked: GrpoOptions, plan: RunPlan) -> tuple[Weighted, Weighted]:
+    """Load the environments of the training, and those of its validation, if there is any.
 
     Raises:
         InputError: A setting is wrong; names the option.
@@ -56,16 +46,16 @@ def load_worlds(asked: GrpoOptions, plan: RunPlan) -> Worlds:
         for config, _ in plan.environments:
             asked.models.check_used(config)
     validation = plan.validation if plan.validation_every else ()
-    return Worlds(train, [(load_suite(config, resources), weight) for config, weight in validation])
+    return train, [(load_suite(config, resources), weight) for config, weight in validation]
 
 
-def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Worlds) -> None:
+def look_at_worlds(output: Output, asked: GrpoOptions, worlds: Weighted) -> None:
     """Send one short request to each model of the run, and print warnings about the environments.
 
     Raises:
         InputError: An endpoint is unreachable, refuses the API key or does not have the model.
     """
-    for env, (suite, _) in zip(names_of(worlds.train), worlds.train, strict=True):
+    for env, (suite, _) in zip(names_of(worlds), worlds, strict=True):
         for warning in warnings(suite):
             output.say(f"warning: {env}: {warning}")
         if asked.models.max_cost is not None and suite.model_names:
@@ -154,8 +144,7 @@ def load_tokenizer(policy: str, *, offline: bool = False) -> Any:
     try:
         return AutoTokenizer.from_pretrained(policy, local_files_only=offline)
     except Exception as error:
-        reason = str(error).strip().splitlines()
-        what = f"the tokenizer of {policy} cannot be loaded: {reason[0] if reason else type(error).__name__}"
+        what = f"the tokenizer of {policy} cannot be loaded: {first_line(error)}"
         fix = "Give a folder in the format of Hugging Face, or check that the hub can be reached."
         raise InputError(what, where="--policy", fix=fix) from None
 
@@ -176,7 +165,23 @@ def training_rows(plan: RunPlan) -> int:
     return plan.steps * plan.groups * (REPLACED if plan.dynamic_sampling else 1)
 
 
-def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) -> int:
+def write_rows(
+    path: Path, sources: Weighted, tokenizer: Any, plan: RunPlan, purpose: Purpose, rows: int
+) -> DatasetFacts:
+    """Write a dataset of a run; see `write_dataset`."""
+    return write_dataset(
+        path,
+        sources,
+        tokenizer,
+        purpose=purpose,
+        max_prompt_length=plan.max_prompt_length,
+        seed=plan.seed,
+        thinking=plan.thinking,
+        rows=rows,
+    )
+
+
+def write_data(folder: RunFolder, plan: RunPlan, worlds: Weighted, validation: Weighted, policy: str) -> int:
     """Write verl's datasets, unless an earlier start of the run has; return the number of training rows.
 
     If a resumed run has more steps than before, its training dataset is extended and keeps its first rows. If it has
@@ -185,27 +190,16 @@ def write_data(folder: RunFolder, plan: RunPlan, worlds: Worlds, policy: str) ->
     Raises:
         InputError: A prompt is longer than the run allows.
     """
-    from simia_gym.rl.grpo.dataset import write_dataset
-
     known = json.loads(folder.data.read_text(encoding="utf-8")) if folder.data.is_file() else {}
     wanted: dict[Purpose, tuple[Weighted, int]] = {}
     if known.get(TRAIN, {}).get("rows", 0) < training_rows(plan):
-        wanted[TRAIN] = worlds.train, training_rows(plan)
+        wanted[TRAIN] = worlds, training_rows(plan)
     if VAL not in known:  # verl needs validation rows even if it never uses them; one training row is enough
-        wanted[VAL] = (worlds.validation, plan.validation_tasks) if worlds.validation else (worlds.train, 1)
+        wanted[VAL] = (validation, plan.validation_tasks) if validation else (worlds, 1)
     tokenizer = load_tokenizer(policy) if wanted else None
     for purpose, (sources, rows) in wanted.items():
-        facts = write_dataset(
-            folder.path / f"{purpose}.parquet",
-            sources,
-            tokenizer,
-            purpose=purpose,
-            max_prompt_length=plan.max_prompt_length,
-            seed=plan.seed,
-            thinking=plan.thinking,
-            rows=rows,
-        )
-        if purpose == TRAIN or worlds.validation:
+        facts = write_rows(folder.path / f"{purpose}.parquet", sources, tokenizer, plan, purpose, rows)
+        if purpose == TRAIN or validation:
             known[purpose] = {"rows": facts.rows, "by_env": dict(facts.by_env), "longest_prompt": facts.longest}
     write_whole(folder.data, json.dumps(known, indent=1) + "\n")
     return int(known[TRAIN]["rows"])

@@ -48,7 +48,7 @@ def write(folder: RunFolder, policy: str, **options: Any) -> int:
     given = {"env": (WEBSHOP,), "prompt": "compact", "steps": 2, "groups": 2, "validation_tasks": 3, **options}
     asked = grpo_options(**given)
     plan = make_plan(asked, load_profile("cpu"))
-    return write_data(folder, plan, load_worlds(asked, plan), policy)
+    return write_data(folder, plan, *load_worlds(asked, plan), policy)
 
 
 def test_a_validation_that_is_begun_late_has_the_tasks_of_validation(policy: str, tmp_path: Path) -> None:

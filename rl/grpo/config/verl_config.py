@@ -10,7 +10,7 @@ from typing import Any
 
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.thinking import template_arguments
-from simia_gym.rl.extras import require
+from simia_gym.rl.extras import first_line, require
 from simia_gym.rl.grpo.config.options import RunPlan
 from simia_gym.rl.grpo.config.profile import merged
 from simia_gym.rl.grpo.config.sizes import fitted
@@ -126,37 +126,28 @@ def overrides(
     return [*words, *plan.overrides]
 
 
-def verl_config_folder() -> Path:
-    """The folder of verl's configuration files; does not import verl, which takes seconds."""
-    require("rl", "verl")
-    spec = importlib.util.find_spec("verl")
-    assert spec is not None
-    for folder in spec.submodule_search_locations or ():
-        path = Path(folder) / "trainer" / "config"
-        if (path / f"{MAIN}.yaml").is_file():
-            return path
-    fix = 'Install the version that is known to work: pip install "simia-gym[rl]"'
-    raise InputError("the installed verl has no configuration of its PPO trainer", where="verl", fix=fix)
-
-
 def compose(overrides: Sequence[str], main: str = MAIN) -> Any:
     """Compose the configuration that a trainer of verl gets with the same overrides, an ``omegaconf.DictConfig``.
 
     Raises:
         InputError: Hydra refuses an override; names it.
     """
-    require("rl", "hydra", "omegaconf")
+    require("rl", "hydra", "omegaconf", "verl")
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
 
     GlobalHydra.instance().clear()
+    spec = importlib.util.find_spec("verl")  # to import it takes seconds
+    assert spec is not None
+    assert spec.submodule_search_locations
+    folder = Path(spec.submodule_search_locations[0]) / "trainer" / "config"
     try:
-        with initialize_config_dir(str(verl_config_folder()), version_base=None):
+        with initialize_config_dir(str(folder), version_base=None):
             return hydra_compose(main, overrides=list(overrides))
     except HydraException as error:
-        raise InputError(_first_line(error), where="--set", fix=_FIX) from None
+        raise InputError(first_line(error), where="--set", fix=_FIX) from None
 
 
 def validate(config: Any) -> None:
@@ -171,7 +162,7 @@ def validate(config: Any) -> None:
     try:
         validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
     except Exception as error:
-        what = f"verl refuses this configuration: {_first_line(error) or type(error).__name__}"
+        what = f"verl refuses this configuration: {first_line(error)}"
         raise InputError(what, where="configuration", fix="Change the option that the message names.") from error
 
 
@@ -204,8 +195,3 @@ def as_yaml(config: Any) -> str:
     from omegaconf import OmegaConf
 
     return str(OmegaConf.to_yaml(config, resolve=True))
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else ""

@@ -1,12 +1,10 @@
-"""What the processes of a GRPO training are started with: the command, environment variables, a folder for Ray."""
+"""What the processes of a GRPO training are started with: environment variables, a folder for Ray."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from simia_gym.rl.extras import cores
@@ -53,8 +51,3 @@ def make_ray_folder(folder: RunFolder) -> Path:
     made = Path(tempfile.mkdtemp(prefix=_RAY_PREFIX, dir=base if len(str(base)) <= _SHORT else "/tmp"))
     note.write_text(f"{made}\n", encoding="utf-8")
     return made
-
-
-def command(words: Sequence[str]) -> list[str]:
-    """The unmodified trainer of verl, in this Python."""
-    return [sys.executable, "-m", "verl.trainer.main_ppo", *words]
