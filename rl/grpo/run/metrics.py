@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Episodes:
     _lines: list[EpisodeLine] = field(default_factory=list)
     _batches: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def look(self) -> None:
+    def _look(self) -> None:
         """Read the lines that were added since the last call."""
         for line in self._added(self.run / BATCHES):
             self._batches[line["step"]] += line["groups"]
@@ -47,6 +48,7 @@ class Episodes:
 
     def of(self, step: int, purpose: str) -> Sequence[EpisodeLine]:
         """The finished episodes of one step; in an asynchronous mode, before its batch is sampled, those that wait."""
+        self._look()
         lines = [line for line in self._lines if line.purpose == purpose]
         if purpose == VAL or not self._batches:
             return [line for line in lines if line.step == step]
@@ -83,28 +85,25 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
         out["groups"] = _groups(lines)
     if models := added_models(line.models for line in lines):
         out["models"] = models
-    by_env: dict[str, list[EpisodeLine]] = defaultdict(list)
-    for line in lines:
-        by_env[line.env].append(line)
-    out["by_env"] = {env: {**_rates(some), "by_kind": _by_kind(some)} for env, some in sorted(by_env.items())}
+    out["by_env"] = {}
+    for env, some in _grouped(lines, lambda line: line.env):
+        kinds = _grouped(some, lambda line: line.kind or "-")
+        out["by_env"][env] = {**_rates(some), "by_kind": {kind: _rates(part) for kind, part in kinds}}
     return out
+
+
+def _grouped(
+    lines: Iterable[EpisodeLine], name: Callable[[EpisodeLine], str]
+) -> Iterator[tuple[str, list[EpisodeLine]]]:
+    """The lines of each name, in the order of the names."""
+    for key, some in groupby(sorted(lines, key=name), key=name):
+        yield key, list(some)
 
 
 def _groups(lines: Iterable[EpisodeLine]) -> dict[str, int]:
     """Number of groups, and of groups whose valid episodes have different rewards: only these have a gradient."""
-    rewards: dict[str, set[float]] = defaultdict(set)
-    for line in lines:
-        found = rewards[line.uid]
-        if line.valid and line.reward is not None:
-            found.add(line.reward)
-    return {"played": len(rewards), "mixed": sum(len(found) > 1 for found in rewards.values())}
-
-
-def _by_kind(lines: Iterable[EpisodeLine]) -> dict[str, Any]:
-    kinds: dict[str, list[EpisodeLine]] = defaultdict(list)
-    for line in lines:
-        kinds[line.kind or "-"].append(line)
-    return {kind: _rates(some) for kind, some in sorted(kinds.items())}
+    rewards = [{line.reward for line in group if line.valid} for _, group in _grouped(lines, lambda line: line.uid)]
+    return {"played": len(rewards), "mixed": sum(len(found) > 1 for found in rewards)}
 
 
 def _rates(lines: Sequence[EpisodeLine]) -> dict[str, Any]:
@@ -139,7 +138,6 @@ class Metrics:
             step, verl = int(value["step"]), value["data"]
             if step in self._known:
                 continue
-            self._episodes.look()
             line: dict[str, Any] = {"step": step}
             for purpose in (TRAIN, VAL):
                 if sums := summed(self._episodes.of(step, purpose)):
@@ -158,7 +156,6 @@ class Metrics:
 
     def ended(self, step: int) -> int:
         """Number of finished training episodes of a step that goes on."""
-        self._episodes.look()
         return len(self._episodes.of(step, TRAIN))
 
 
@@ -183,9 +180,7 @@ def go_back(folder: RunFolder, step: int) -> bool:
 
 def make_up(folder: RunFolder, step: int) -> None:
     """Write the line of a step from its episodes alone, if verl was stopped before it measured the step."""
-    episodes = Episodes(folder.path)
-    episodes.look()
-    line: dict[str, Any] = {"step": step, TRAIN: summed(episodes.of(step, TRAIN)), "verl": {}}
+    line: dict[str, Any] = {"step": step, TRAIN: summed(Episodes(folder.path).of(step, TRAIN)), "verl": {}}
     _write(folder, [*read_metrics(folder.metrics), line])
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -19,12 +18,15 @@ _EVERY = 20.0
 
 
 class TrainingDisplay:
-    """The progress of a training; ``episodes`` of one step are ``None`` if their number is not known in advance."""
+    """The progress of a training; ``episodes`` of one step are ``None`` if their number is not known in advance.
+
+    In a terminal, ``bar`` has to be entered as a context.
+    """
 
     def __init__(self, output: Output, name: str, *, steps: int, done: int, episodes: int | None) -> None:
         self._output, self._name, self._steps, self._episodes = output, name, steps, episodes
         self._began, self._said, self._stage = time.monotonic(), time.monotonic(), _STARTING
-        self._bar = Progress(
+        self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(18),
             TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
@@ -33,24 +35,16 @@ class TrainingDisplay:
             TextColumn("left"),
             TimeRemainingColumn(),
             console=output.console,
+            disable=not output.console.is_terminal,
             refresh_per_second=2,
             expand=True,
         )
-        self._task: TaskID = self._bar.add_task(name, total=steps, completed=done, facts=_STARTING)
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show it while the training runs."""
-        if not self._output.console.is_terminal:
-            yield
-            return
-        with self._bar:
-            yield
+        self._task: TaskID = self.bar.add_task(name, total=steps, completed=done, facts=_STARTING)
 
     def step(self, line: Mapping[str, Any]) -> None:
         """Show a line of the metrics."""
         facts = facts_of(line)
-        self._bar.update(self._task, completed=line["step"], facts=facts)
+        self.bar.update(self._task, completed=line["step"], facts=facts)
         self._stage, self._said = facts, time.monotonic()
         if not self._output.console.is_terminal:
             self._output.say(f"step {line['step']}/{self._steps}: {facts}")
@@ -59,7 +53,7 @@ class TrainingDisplay:
         """Show how many episodes of the current step have finished."""
         if ended:
             of = "" if self._episodes is None else f"/{self._episodes}"
-            self._bar.update(self._task, facts=f"{self._stage} · {ended}{of} episodes")
+            self.bar.update(self._task, facts=f"{self._stage} · {ended}{of} episodes")
         now = time.monotonic()
         if not self._output.console.is_terminal and now - self._said > _EVERY:
             self._said = now
