@@ -8,13 +8,12 @@ limits do not grow for a while, the budget is used up: less is left than one req
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simia_gym.errors import Fault, Role
-from simia_gym.llm.budget import NO_GUESS, Budget, Guess, Reservation
+from simia_gym.llm.budget import Budget, Guess, Reservation
 
 
 class Amounts(NamedTuple):
@@ -28,7 +27,6 @@ class Amounts(NamedTuple):
 _NOTHING = Amounts(0, 0, 0)
 _UNTIL_SURE = 3.0
 """Seconds without growth of the share after which the budget is used up; every worker has had several exchanges."""
-_PAUSE = 0.02
 _SMALLEST = 1e-6
 """Growth of a share that counts as none."""
 
@@ -38,14 +36,8 @@ class BudgetShare(Budget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._limit(_NOTHING)
+        self.max_calls = self.max_tokens = self.max_cost = 0
         self._raised = time.monotonic()
-        self._waiting = 0
-
-    def _limit(self, limits: Amounts) -> None:
-        self.max_calls = limits.calls  # type: ignore[assignment]
-        self.max_tokens = limits.tokens  # type: ignore[assignment]
-        self.max_cost = limits.cost
 
     def grant(self, limits: Amounts) -> Amounts:
         """Set the limits, but never below what is used or reserved already; return the limits in force."""
@@ -54,34 +46,25 @@ class BudgetShare(Budget):
             pairs = zip(limits, used, strict=True)
             before = (self.max_calls, self.max_tokens, self.max_cost)
             after = Amounts(*(None if limit is None else max(limit, taken) for limit, taken in pairs))
-            self._limit(after)
+            self.max_calls, self.max_tokens, self.max_cost = after  # type: ignore[assignment]
             if any((new or 0) > (old or 0) + _SMALLEST for new, old in zip(after, before, strict=True)):
                 self._raised = time.monotonic()
+            self._serve()
             return after
 
     @property
     def starved(self) -> bool:
         """Whether a request is waiting for a larger share."""
-        return self._waiting > 0
+        return bool(self._queue)
 
-    async def admit(self, role: Role, tokens: int, cost: float, guess: Guess = NO_GUESS) -> Reservation:
-        """Reserve one request as soon as the share allows it.
-
-        Raises:
-            Fault: ``budget``: the share does not allow it and has not grown for a while.
-        """
-        while True:
-            try:
-                return self.reserve(role, tokens, cost, guess)
-            except Fault:
-                if time.monotonic() - self._raised > _UNTIL_SURE:
-                    with self._lock:
-                        self._check_fits(role, tokens, cost)
-            self._waiting += 1
-            try:
-                await asyncio.sleep(_PAUSE)
-            finally:
-                self._waiting -= 1
+    def _grant(self, asked: tuple[Role, int, float, Guess]) -> Reservation | None:
+        """Reserve a request if the share allows it; a fault if it does not and has not grown for a while."""
+        try:
+            return self._take(*asked)
+        except Fault:
+            if time.monotonic() - self._raised > _UNTIL_SURE:
+                self._check_fits(*asked[:3])
+            return None
 
     def _check(self, role: Role, what: str, wanted: float, most: float | None) -> None:
         if most is not None and wanted > most:
