@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -30,7 +30,7 @@ def grpo(
     typed: Typed,
     env: Environment,
     more: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--env", metavar="ENV[=WEIGHT]", help="A further environment and its weight. May be repeated."),
     ] = None,
     json: AsJson = False,

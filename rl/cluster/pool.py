@@ -27,7 +27,7 @@ from simia_gym.rl.cluster.assignments import Assignments
 from simia_gym.rl.cluster.budget_shares import BudgetShares
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.pins import RayPins
-from simia_gym.rl.cluster.session import graphics_cards, processors, session
+from simia_gym.rl.cluster.session import session
 from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
 from simia_gym.rollout.jobs import EpisodeSlot, Job, MissingTask, Plan, job_at, make_jobs, slots_of
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
@@ -110,7 +110,7 @@ class RayPool(Pool):
         self._assignments = Assignments(self._slots(store))
         if not self._assignments.done:
             with session(self._elsewhere.address, self._elsewhere.workers):
-                check_cards(self._elsewhere, graphics_cards())
+                check_cards(self._elsewhere, ray.cluster_resources().get("GPU", 0))
                 await self._run_on(store)
         self._complete()
         return self.summary
@@ -165,7 +165,7 @@ class RayPool(Pool):
         asked = self._elsewhere.workers
         started = 0
         while True:
-            wanted = min(asked or max(1, processors()), self.total)
+            wanted = min(asked or max(1, int(ray.cluster_resources().get("CPU", 1))), self.total)
             setup = setup_for_one_of(self._worker_setup(wanted, pins), wanted)
             for number in range(started, wanted):
                 self._spawn(self._keep_worker(number, setup, store))

@@ -75,13 +75,3 @@ def _check_reachable(where: str) -> None:
     except OSError as error:
         what = f"there is no cluster to connect to at {where} ({error.strerror or error})"
         raise InputError(what, where="--ray-address", fix=_FIX) from error
-
-
-def processors() -> int:
-    """The number of processors in the cluster now."""
-    return int(ray.cluster_resources().get("CPU", 1))
-
-
-def graphics_cards() -> float:
-    """The number of GPUs in the cluster now."""
-    return float(ray.cluster_resources().get("GPU", 0))

@@ -165,9 +165,7 @@ def _split(limit: int | None, workers: int) -> int | None:
 def setup_for_one_of(setup: WorkerSetup, workers: int) -> WorkerSetup:
     """The setup of one of several workers: limits of requests in flight are divided among them, at least 1 each."""
     roles = {
-        role: {**settings, "concurrency": _split(settings["concurrency"], workers)}
-        if settings.get("concurrency")
-        else settings
+        role: {**settings, "concurrency": _split(settings.get("concurrency"), workers)}
         for role, settings in setup.config.roles.items()
     }
     options = replace(setup.policy.options, concurrency=_split(setup.policy.options.concurrency, workers))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -153,9 +154,7 @@ def write_dataset(
         partial.unlink()
         raise _too_long(*longest, max_prompt_length)
     partial.replace(path)
-    by_env: dict[str, int] = {}
-    for source, _ in chosen:
-        by_env[names[source]] = by_env.get(names[source], 0) + 1
+    by_env = Counter(names[source] for source, _ in chosen)
     return DatasetFacts(len(chosen), by_env, len(set(chosen)), longest[0])
 
 

@@ -272,8 +272,7 @@ def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
     envs = tuple(dict.fromkeys((*before.envs, *names)))
     trained = (*before.trained, entry)
     longest = plan.turn_tokens or plan.max_response_length
-    now: dict[str, Any] = {"prompt": plan.prompt, "turn_tokens": longest, "thinking": plan.thinking}
-    card = replace(before, envs=envs, trained=trained, **now)
+    card = replace(before, envs=envs, trained=trained, prompt=plan.prompt, turn_tokens=longest, thinking=plan.thinking)
     write_card(folder.policy, card)
 
 

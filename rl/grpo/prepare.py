@@ -79,8 +79,6 @@ def make_policy(output: Output, plan: RunPlan, folder: Path) -> str:
             from simia_gym.rl.small.build import build_policy
 
             shutil.rmtree(folder, ignore_errors=True)
-            _no_bars()
-
             output.say(f"no --policy given: making a tiny one with random weights in {folder}")
             names = [str(config.domain or config.env) for config, _ in plan.environments]
             build_policy(folder, names, hidden=64, heads=2, seed=plan.seed)  # a head width that vLLM supports
@@ -138,7 +136,6 @@ def load_tokenizer(policy: str, *, offline: bool = False) -> Any:
         InputError: The tokenizer cannot be loaded.
     """
     require("rl", "transformers")
-    _no_bars()
     from transformers import AutoTokenizer
 
     try:
@@ -147,14 +144,6 @@ def load_tokenizer(policy: str, *, offline: bool = False) -> Any:
         what = f"the tokenizer of {policy} cannot be loaded: {first_line(error)}"
         fix = "Give a folder in the format of Hugging Face, or check that the hub can be reached."
         raise InputError(what, where="--policy", fix=fix) from None
-
-
-def _no_bars() -> None:
-    """Turn off progress bars and warnings of transformers."""
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
 
 
 def training_rows(plan: RunPlan) -> int:

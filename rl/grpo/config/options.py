@@ -88,7 +88,7 @@ class RunPlan(GrpoSettings):
         plain = {name: getattr(self, name) for name in self.fields()}
         for name in ("environments", "validation"):
             plain[name] = [{"config": config.to_json(), "weight": weight} for config, weight in plain[name]]
-        return {**plain, "profile": self.profile.name, "logger": list(self.logger), "overrides": list(self.overrides)}
+        return {**plain, "profile": self.profile.name}
 
 
 MAY_CHANGE = frozenset({"steps", "save_every", "keep", "logger", "validation_every"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,11 +78,8 @@ def only_one(folder: RunFolder) -> Iterator[None]:
         InputError: Another launch has the lock.
     """
     path = folder.path / ".lock"
-    with path.open("a", encoding="utf-8") as lock:
+    with path.open("ab") as lock:
         if not take_lock(lock.fileno(), path):
             fix = "Wait for it, stop it, or give another --out."
             raise InputError(f"a training is running in {folder.path}", where="--out", fix=fix)
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
         yield
