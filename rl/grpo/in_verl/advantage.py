@@ -48,7 +48,8 @@ def group_advantage(
         counts = response_mask.any(dim=-1)
         scores = torch.zeros_like(rewards)
         teaching = 0
-        for group in _groups(index):
+        for name in dict.fromkeys(index):
+            group = torch.from_numpy(np.flatnonzero(index == name))
             rows = group[counts[group].cpu()]
             if len(rows) < 2:
                 continue
@@ -64,11 +65,3 @@ def group_advantage(
             scores = scores * (len(scores) / teaching)
         advantages = scores.unsqueeze(-1) * response_mask
     return advantages, advantages
-
-
-def _groups(index: np.ndarray[Any, Any]) -> list[torch.Tensor]:
-    """Row indices of each group, in order of first occurrence."""
-    rows: dict[Any, list[int]] = {}
-    for row, name in enumerate(index):
-        rows.setdefault(name, []).append(row)
-    return [torch.tensor(group) for group in rows.values()]
