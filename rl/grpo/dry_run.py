@@ -32,14 +32,13 @@ from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 
 
-def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
+def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
     """Compose, validate and print verl's configuration; print the expected tokens and model calls.
 
     Raises:
         InputError: An option is wrong, or verl refuses the configuration.
     """
     worlds, _ = load_worlds(asked, plan)
-    folder = RunFolder((asked.launch.out or Path("runs") / plan.name).resolve())
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds, policy, plan)
@@ -47,14 +46,8 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     if plan.policy is None:
         policy = str(folder.start_policy)
     environment = variables(plan.profile, folder, policy, folder.attempts / "1.jsonl")
-    words = overrides(
-        plan,
-        run=folder.path,
-        policy=policy,
-        rows=training_rows(plan),
-        environment=environment,
-        model=model,
-    )
+    rows = training_rows(plan)
+    words = overrides(plan, run=folder.path, policy=policy, rows=rows, environment=environment, model=model)
     config = compose(words)
     check_supported(config)
     with _quiet():
@@ -63,16 +56,13 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan) -> int:
     if asked.launch.out is not None:
         folder.path.mkdir(parents=True, exist_ok=True)
         write_whole(folder.path / "verl.yaml", text)
-    elif not asked.json:
+    elif not output.json:
         output.say(text)
     facts: dict[str, Any] = {"profile": plan.profile.name, "engine": plan.engine_name, "policy": policy}
-    lines = [f"{plan.name}: {plan.profile.about}; rollout engine {plan.engine_name}; policy {policy}"]
-    lines += [
-        "verl's configuration: composed and valid" + (f", in {folder.path / 'verl.yaml'}" if asked.launch.out else "")
-    ]
-    lines += list(_tokens(plan, prompts, facts))
-    lines += list(_calls(plan, worlds, facts))
-    for line in lines:
+    output.say(f"{plan.name}: {plan.profile.about}; rollout engine {plan.engine_name}; policy {policy}")
+    where = f", in {folder.path / 'verl.yaml'}" if asked.launch.out else ""
+    output.say(f"verl's configuration: composed and valid{where}")
+    for line in (*_tokens(plan, prompts, facts), *_calls(plan, worlds, facts)):
         output.say(line)
     output.result({**facts, "configuration": text})
     return 0

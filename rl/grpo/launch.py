@@ -87,7 +87,7 @@ def run_grpo(asked: GrpoOptions) -> int:
     if asked.launch.dry_run:
         from simia_gym.rl.grpo.dry_run import show_plan
 
-        return show_plan(output, asked, plan)
+        return show_plan(output, asked, plan, folder)
     check_machine(plan)
     if asked.launch.resume:
         check_settings(folder.path, plan.to_json(), fixed)

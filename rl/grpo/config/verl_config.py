@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from simia_gym.rl.grpo.config.profile import merged
 from simia_gym.rl.grpo.config.sizes import fitted
 from simia_gym.rl.grpo.run.episodes import BATCHES
 from simia_gym.rl.small.logits import plain_logits
-from simia_gym.rl.verl_run.hydra import flat, quoted
 
 MAIN = "ppo_trainer"
 SAMPLER = {"path": "pkg://simia_gym.rl.grpo.in_verl.sampler", "name": "episode_sampler"}
@@ -120,10 +120,8 @@ def overrides(
         added = merged(added, {"data": {"apply_chat_template_kwargs": arguments}})
     if ray_folder is not None:
         added = merged(added, {"ray_kwargs": {"ray_init": {"_temp_dir": str(ray_folder)}}})
-    words = profile.overrides()
-    words += [f"{key}={quoted(value)}" for key, value in flat(declared)]
-    words += [f"+{key}={quoted(value)}" for key, value in flat(added)]
-    return [*words, *plan.overrides]
+    whole = replace(profile, set=merged(profile.set, declared), add=merged(profile.add, added))
+    return [*whole.overrides(), *plan.overrides]
 
 
 def compose(overrides: Sequence[str], main: str = MAIN) -> Any:
