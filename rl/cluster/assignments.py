@@ -28,7 +28,6 @@ class Assignments:
         # For each worker, its episodes and whether each of them runs alone.
         self._assigned: dict[str, dict[EpisodeSlot, bool]] = {}
         self._losses: Counter[EpisodeSlot] = Counter()
-        self._exhausted = False
 
     def assign(self, worker: str, most: int) -> list[EpisodeSlot]:
         """Assign at most so many episodes to a worker; fewer, or none, if no more can be assigned to it now."""
@@ -37,7 +36,7 @@ class Assignments:
             return []  # its only episode has to run alone
         slots: list[EpisodeSlot] = []
         while len(slots) < most:
-            slot = self._returned.popleft() if self._returned else self._next()
+            slot = self._returned.popleft() if self._returned else next(self._fresh, None)
             if slot is None:
                 break
             slots.append(slot)
@@ -47,13 +46,6 @@ class Assignments:
             return [slot]
         own.update(dict.fromkeys(slots, False))
         return slots
-
-    def _next(self) -> EpisodeSlot | None:
-        if self._exhausted:
-            return None
-        slot = next(self._fresh, None)
-        self._exhausted = slot is None
-        return slot
 
     def complete(self, worker: str, slot: EpisodeSlot) -> bool:
         """Mark an episode as complete; return whether it was assigned to this worker and so has to be counted."""
@@ -81,7 +73,7 @@ class Assignments:
         """Whether every episode is complete or given up."""
         if self._returned or self._suspects or any(self._assigned.values()):
             return False
-        slot = self._next()
+        slot = next(self._fresh, None)
         if slot is not None:
             self._returned.append(slot)
         return slot is None

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import Fault, InputError
@@ -115,7 +116,18 @@ class RayPins(SharedPins):
             raise InputError("Ray is not initialised in this process", where="pins", fix="Call ray.init() first.")
         super().__init__()
         self.name, self._lease = name, lease
-        self._actor: Any = _find_or_create(name, lease)
+        self._actor: Any = (
+            ray.remote(PinActor)
+            .options(
+                name=name,
+                namespace=_NAMESPACE,
+                get_if_exists=True,
+                num_cpus=0,
+                max_concurrency=_CONCURRENT_CALLS,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True),
+            )
+            .remote(lease)
+        )
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -167,20 +179,6 @@ class RayPins(SharedPins):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the lease alone."""
         return partial(RayPins, lease=self._lease), (self.name,)
-
-
-def _find_or_create(name: str, lease: float) -> Any:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    options = {
-        "name": name,
-        "namespace": _NAMESPACE,
-        "get_if_exists": True,
-        "num_cpus": 0,
-        "max_concurrency": _CONCURRENT_CALLS,
-        "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True),
-    }
-    return ray.remote(PinActor).options(**options).remote(lease)
 
 
 async def _reply(call: Awaitable[T]) -> T:

@@ -209,12 +209,9 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if models := added_models(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
         out["models"] = models
     if looks:
-        out["validation"] = {"step": looks[-1]["step"], **_shown(looks[-1][VAL])}
+        last, names = looks[-1][VAL], ("episodes", "masked", "reward", "success", "prompt", "split")
+        out["validation"] = {"step": looks[-1]["step"], **{name: last[name] for name in names if name in last}}
     return out
-
-
-def _shown(sums: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: sums[name] for name in ("episodes", "masked", "reward", "success", "prompt", "split") if name in sums}
 
 
 def draw(folder: RunFolder, title: str) -> None:
