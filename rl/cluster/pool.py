@@ -28,7 +28,7 @@ from simia_gym.rl.cluster.budget_shares import BudgetShares
 from simia_gym.rl.cluster.messages import SlotResult, WorkerReady, WorkerReply, WorkerSetup, model_variables
 from simia_gym.rl.cluster.pins import RayPins
 from simia_gym.rl.cluster.session import session
-from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
+from simia_gym.rl.cluster.worker import Worker
 from simia_gym.rollout.jobs import EpisodeSlot, Job, MissingTask, Plan, job_at, make_jobs, slots_of
 from simia_gym.rollout.pool import OnDone, Pool, checked_jobs
 from simia_gym.rollout.pools import Elsewhere
@@ -166,7 +166,7 @@ class RayPool(Pool):
         started = 0
         while True:
             wanted = min(asked or max(1, int(ray.cluster_resources().get("CPU", 1))), self.total)
-            setup = setup_for_one_of(self._worker_setup(wanted, pins), wanted)
+            setup = self._worker_setup(wanted, pins)
             for number in range(started, wanted):
                 self._spawn(self._keep_worker(number, setup, store))
             started = max(started, wanted)
@@ -175,15 +175,25 @@ class RayPool(Pool):
             await asyncio.sleep(_POLL_CLUSTER)
 
     def _worker_setup(self, workers: int, pins: RayPins | None) -> WorkerSetup:
-        resources = self.suite.resources
+        """The setup of one of several workers: limits of requests in flight are divided among them, at least 1 each."""
+
+        def part(limit: int | None) -> int | None:
+            return None if limit is None else max(1, limit // workers)
+
+        config, resources, options = self.suite.config, self.suite.resources, self._elsewhere.options
+        roles = {
+            role: {**settings, "concurrency": part(settings.get("concurrency"))}
+            for role, settings in config.roles.items()
+        }
+        options = replace(options, api_key=None, client=None, concurrency=part(options.concurrency))
         return WorkerSetup(
             version=__version__,
             folder=os.getcwd(),
-            config=replace(self.suite.config, simulator=self.suite.simulator_name),
+            config=replace(config, simulator=self.suite.simulator_name, roles=roles),
             resources=Resources(base_url=resources.base_url, base_urls=dict(resources.base_urls), pins=pins),
             budget=resources.budget is not None,
             plan=self.plan,
-            policy=replace(self._elsewhere, options=replace(self._elsewhere.options, api_key=None, client=None)),
+            policy=replace(self._elsewhere, options=options),
             slots=-(-self._concurrency // workers),
             timeout=self._timeout,
         )

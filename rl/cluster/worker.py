@@ -156,18 +156,3 @@ class EpisodeRunner:
             self._one_by_one = False
             for _ in range(self._slots - 1):
                 self._free.release()
-
-
-def _split(limit: int | None, workers: int) -> int | None:
-    return None if limit is None else max(1, limit // workers)
-
-
-def setup_for_one_of(setup: WorkerSetup, workers: int) -> WorkerSetup:
-    """The setup of one of several workers: limits of requests in flight are divided among them, at least 1 each."""
-    roles = {
-        role: {**settings, "concurrency": _split(settings.get("concurrency"), workers)}
-        for role, settings in setup.config.roles.items()
-    }
-    options = replace(setup.policy.options, concurrency=_split(setup.policy.options.concurrency, workers))
-    policy = replace(setup.policy, options=options)
-    return replace(setup, config=replace(setup.config, roles=roles), policy=policy)

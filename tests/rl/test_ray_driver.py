@@ -34,7 +34,7 @@ from simia_gym.rl.cluster.assignments import Assignments
 from simia_gym.rl.cluster.budget_shares import Amounts
 from simia_gym.rl.cluster.messages import SlotResult, WorkerSetup, model_variables
 from simia_gym.rl.cluster.pool import RayPool, check_cards
-from simia_gym.rl.cluster.worker import Worker, setup_for_one_of
+from simia_gym.rl.cluster.worker import Worker
 
 EXPERT = Elsewhere(policy="expert", options=PolicyOptions())
 
@@ -156,11 +156,12 @@ def test_what_the_driver_does_not_have_the_worker_has_not_either(
     assert os.environ["HOME_OF_OTHERS"] == "http://127.0.0.1:1"
 
 
-def test_ceilings_are_split_among_workers(desk: Path) -> None:
+def test_ceilings_are_split_among_workers() -> None:
     config = EnvConfig("simia/webshop-v0", roles={"judge": {"model": "m", "concurrency": 9}}, judge="llm")
-    setup = setup_of(EnvConfig(CUSTOM, domain="desk", split="all"), "expert")
-    setup = replace(setup, config=config, policy=replace(EXPERT, options=PolicyOptions(concurrency=3)))
+    suite = load_suite(config, Resources(base_url="http://127.0.0.1:1/v1"))
+    elsewhere = replace(EXPERT, options=PolicyOptions(concurrency=3))
+    pool = RayPool(suite, Plan(config, suite.domain.hash, "expert"), elsewhere)
     for workers, judge, policy in ((2, 4, 1), (20, 1, 1), (1, 9, 3)):
-        part = setup_for_one_of(setup, workers)
+        part = pool._worker_setup(workers, None)
         assert part.config.roles["judge"]["concurrency"] == judge
         assert part.policy.options.concurrency == policy
