@@ -74,7 +74,7 @@ class EpisodeLoop(AgentLoopBase):
                 suite, row.task, seed=row.seed, purpose=row.purpose, step=step, index=row.index, sample=sample
             )
             group = world_group(plan.seed, job.group)
-            engine.seed_by(group, sample)
+            engine.origin = (group, sample)
             episode = suite.episode()
         except SimiaError as error:
             played = Played(
@@ -155,20 +155,17 @@ class _Engine:
         rollout = loop.rollout_config
         # vLLM samples requests with seeds one by one; they only help if the engine computes deterministically too.
         self._seeded = rollout.name == "hf_server" or bool(rollout.get("full_determinism"))
-        self._origin: list[str | int] = []
+        # Group and sample, from which the seeds of the turns are derived: verl's request ids differ from run to run.
+        self.origin = ("", 0)
         self.seconds, self.preempted = 0.0, -1
         self.steps: tuple[int, int] | None = None
-
-    def seed_by(self, group: str, sample: int) -> None:
-        """Derive the seeds of the turns from group and sample, since verl's request ids differ from run to run."""
-        self._origin = [group, sample]
 
     async def sample(self, ids: list[int], most: int) -> Turn:
         """Sample one turn."""
         ends = self._loop.end_ids
         params = {**self._sampling, "max_tokens": most, "stop_token_ids": ends}
         if self._seeded:
-            digest = hashlib.sha256(encode(["turn", *self._origin, len(ids)])).digest()
+            digest = hashlib.sha256(encode(["turn", *self.origin, len(ids)])).digest()
             params["seed"] = int.from_bytes(digest[:4], "big") >> 1
         began = time.monotonic()
         try:

@@ -41,7 +41,7 @@ class WorkerWatch:
     def __init__(self, workers: Callable[[], Sequence[Any]], every: float = EVERY) -> None:
         self._workers, self._every = workers, every
         self._due = 0.0
-        self._calls: dict[int, Any] = {}
+        self._calls: list[Any] = []
 
     def look(self) -> None:
         """Check the workers if `every` seconds have passed.
@@ -53,13 +53,11 @@ class WorkerWatch:
         if now < self._due:
             return
         self._due = now + self._every
-        for number, worker in enumerate(self._workers()):
-            if number not in self._calls:  # a living worker answers; for a dead one Ray raises
-                self._calls[number] = worker.__ray_ready__.remote()
+        # A living worker answers; for a dead one Ray raises.
+        self._calls = self._calls or [worker.__ray_ready__.remote() for worker in self._workers()]
         if not self._calls:
             return
-        ended, _ = ray.wait(list(self._calls.values()), num_returns=len(self._calls), timeout=0)
-        self._calls = {number: call for number, call in self._calls.items() if call not in ended}
+        ended, self._calls = ray.wait(self._calls, num_returns=len(self._calls), timeout=0)
         try:
             ray.get(ended)
         except RayActorError as error:
