@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -17,11 +17,8 @@ from simia_gym.rl.chat.play import Turn
 from simia_gym.rl.generation.packed import PackedRunner, own_copy, supports_packing, tell_of_slowness
 from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampling
-from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler, Statistics
+from simia_gym.rl.generation.scheduler import Request, Runner, Scheduler
 from simia_gym.rl.generation.weights import WeightUpdate
-
-_Outcome: TypeAlias = Turn | BaseException
-_News: TypeAlias = tuple["asyncio.Future[Turn]", _Outcome]
 
 
 class GenerationError(SimiaError):
@@ -52,6 +49,8 @@ class Generator:
     Attributes:
         packed: Whether turns of different conversations are computed together. Models with another kind of attention
             are computed one conversation at a time, which is slow.
+        max_length: Maximum tokens of a conversation.
+        statistics: Counts so far; the object keeps changing.
 
     Raises:
         InputError: A number is out of range.
@@ -71,33 +70,23 @@ class Generator:
         for name, value in (("max_length", max_length), ("slots", slots), ("chunk", chunk)):
             if value < 1 + (name == "max_length"):
                 raise InputError(f"{name} is {value}", where="generator", fix="Give more.")
-        self._model, self._ends, self._length = model, frozenset(end_ids), max_length
+        self._model, self._ends, self.max_length = model, frozenset(end_ids), max_length
         self._threads = threads
         self.packed = supports_packing(model)
         runner: Runner
         if self.packed:
             runner = PackedRunner(model, slots, max_length)
         else:
-            runner = PlainRunner(own_copy(model), slots, max_length)
+            runner = PlainRunner(own_copy(model))
             tell_of_slowness(type(model).__name__)
         self._scheduler = Scheduler(runner, slots, max_length, seed=seed, chunk=chunk)
+        self.statistics = self._scheduler.statistics
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._outbox: dict[asyncio.AbstractEventLoop, list[_News]] = {}
         self._paused = False
         self._gone: BaseException | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="simia-generator", daemon=True)
         self._thread.start()
-
-    @property
-    def max_length(self) -> int:
-        """Maximum tokens of a conversation."""
-        return self._length
-
-    @property
-    def statistics(self) -> Statistics:
-        """Counts so far; the object keeps changing."""
-        return self._scheduler.statistics
 
     async def generate(self, request_id: str, prompt_ids: Sequence[int], sampling: Sampling | None = None) -> Turn:
         """Sample one turn of a conversation, given all its tokens so far. May be called from any event loop.
@@ -110,25 +99,14 @@ class Generator:
         prompt = list(prompt_ids)
         if not prompt:
             raise InputError("the prompt is empty", where="generator", fix="Give at least one token.")
-        room = min(how.max_tokens, self._length - len(prompt))
+        room = min(how.max_tokens, self.max_length - len(prompt))
         if room < 1:
-            what = f"the prompt has {len(prompt)} tokens, and the generator's conversations at most {self._length}"
+            what = f"the prompt has {len(prompt)} tokens, and the generator's conversations at most {self.max_length}"
             raise InputError(what, where="generator", fix="Give a greater max_length, or a shorter prompt.")
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[Turn] = loop.create_future()
         ends = self._ends.union(how.stop_token_ids) if how.stop_token_ids else self._ends
-        request = Request(
-            id=request_id,
-            prompt=prompt,
-            sampling=how,
-            room=room,
-            ends=ends,
-            finish=lambda turn: self._tell(loop, waiter, turn),
-            fail=lambda error: self._tell(loop, waiter, _as_generation_error(error)),
-            dropped=waiter.done,
-        )
+        request = Request(request_id, prompt, how, room, ends)
         self._put(lambda: self._scheduler.add(request))
-        return await waiter
+        return await asyncio.wrap_future(request.turn)
 
     async def abort(self) -> list[str]:
         """End all current turns with the tokens sampled so far; return the ids of their conversations."""
@@ -137,15 +115,15 @@ class Generator:
 
     async def pause(self) -> None:
         """Pause sampling; requests wait until `resume`."""
-        await self.call(lambda: self._set_paused(True))
+        await self.call(lambda: setattr(self, "_paused", True))
 
     async def resume(self) -> None:
         """Resume sampling."""
-        await self.call(lambda: self._set_paused(False))
+        await self.call(lambda: setattr(self, "_paused", False))
 
-    async def clear(self, *, free: bool = False) -> None:
-        """Drop all cached keys and values, and free their memory if asked."""
-        await self.call(lambda: self._clear(free))
+    async def clear(self) -> None:
+        """Drop all cached keys and values and free their memory; current turns are recomputed and continue."""
+        await self.call(self._scheduler.clear)
 
     async def call(self, work: Callable[[], Any]) -> Any:
         """Run a function in the generator's thread, between two steps."""
@@ -161,12 +139,8 @@ class Generator:
         return await asyncio.wrap_future(done)
 
     def begin_update(self) -> WeightUpdate:
-        """Start an update with weights that arrive in parts; copy them with `call` while paused, then call `stale`."""
+        """Start an update with weights that arrive in parts; copy them with `call` while paused, then `clear`."""
         return WeightUpdate(self._model)
-
-    def stale(self) -> None:
-        """Drop what was computed with the old weights; must run within `call`."""
-        self._scheduler.stale()
 
     def forget(self, request_id: str) -> None:
         """Free the slot of a finished conversation. Returns at once and needs no running loop."""
@@ -213,7 +187,6 @@ class Generator:
         """Execute the queued calls, then one step; False when the generator is closed."""
         scheduler = self._scheduler
         while True:
-            self._tell_all()
             nothing_to_do = self._paused or scheduler.idle
             try:
                 work = self._inbox.get(block=nothing_to_do)
@@ -225,7 +198,7 @@ class Generator:
         try:
             scheduler.step()
         except Exception as error:
-            scheduler.fail(error)
+            self._fail(error)
         return True
 
     def _end(self, error: BaseException) -> None:
@@ -239,41 +212,15 @@ class Generator:
                 break
             if work is not None:
                 work()
-        self._scheduler.fail(error)
-        self._tell_all()
+        self._fail(error)
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[Turn], outcome: _Outcome) -> None:
-        self._outbox.setdefault(loop, []).append((waiter, outcome))
+    def _fail(self, error: BaseException) -> None:
+        """Fail all requests, each with an exception of its own, since each is raised in another task."""
 
-    def _tell_all(self) -> None:
-        """Wake each loop once for all turns that ended in a step; waking a loop costs more than sampling a token."""
-        for loop, news in self._outbox.items():
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(_settle, news)
-        self._outbox = {}
+        def made() -> GenerationError:
+            known = isinstance(error, GenerationError)
+            failed = GenerationError(str(error) if known else f"{type(error).__name__}: {error}")
+            failed.__cause__ = None if known else error
+            return failed
 
-    def _set_paused(self, paused: bool) -> None:
-        self._paused = paused
-
-    def _clear(self, free: bool) -> None:
-        self._scheduler.stale()
-        if free:
-            self._scheduler.runner.free()
-
-
-def _settle(news: list[_News]) -> None:
-    for waiter, outcome in news:
-        if waiter.done():
-            continue
-        if isinstance(outcome, BaseException):
-            waiter.set_exception(outcome)
-        else:
-            waiter.set_result(outcome)
-
-
-def _as_generation_error(error: BaseException) -> GenerationError:
-    if isinstance(error, GenerationError):
-        return GenerationError(str(error))
-    made = GenerationError(f"{type(error).__name__}: {error}")
-    made.__cause__ = error
-    return made
+        self._scheduler.fail(made)

@@ -24,7 +24,6 @@ class Loaded:
     """A model that is ready to sample, with the tokens that end a turn and its context length in tokens."""
 
     model: Any
-    tokenizer: Any
     end_ids: tuple[int, ...]
     length: int
 
@@ -103,7 +102,7 @@ def load_model(folder: Path, tokenizer: Any, *, device: str | None = None, dtype
     except (OSError, ValueError, KeyError) as error:
         what = f"it cannot be loaded as a causal language model: {error}"
         raise InputError(what, where=str(folder), fix="Give a model that transformers can load.") from error
-    return Loaded(model.to(place).eval(), tokenizer, end_ids(model, tokenizer), longest(model))
+    return Loaded(model.to(place).eval(), end_ids(model, tokenizer), longest(model))
 
 
 def end_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -20,8 +20,6 @@ logger = logging.getLogger("simia_gym")
 class PackedRunner:
     """Runs the new tokens of all conversations in one pass without padding, on a copy that shares the parameters."""
 
-    shares = True
-
     def __init__(self, model: Any, slots: int, length: int) -> None:
         self.model = own_copy(model)
         for config in _configs(self.model):
@@ -31,37 +29,21 @@ class PackedRunner:
         self._keeps = "logits_to_keep" in arguments_of(model)
 
     def forward(self, segments: Sequence[Segment]) -> Any:
-        """Compute the new tokens of segments, at most one for each slot, in any order.
+        """Compute the new tokens of segments, at most one for each slot.
 
         Returns the logits after the last token of each segment with ``wanted``, in their order: rows x vocabulary.
         """
-        ordered = sorted(segments, key=lambda segment: len(segment.ids) > 1)
-        plan = Plan(self.slots, ordered, self.model.device)
+        plan = Plan(self.slots, segments, self.model.device)
         more = {"logits_to_keep": plan.wanted} if self._keeps else {}
         with planned(plan), self._precision:
             logits = self.model(
                 input_ids=plan.ids[None], position_ids=plan.positions[None], use_cache=False, **more
             ).logits[0]
-        if not self._keeps:
-            logits = logits[plan.wanted]
-        if ordered == list(segments):
-            return logits
-        places = {segment.slot: place for place, segment in enumerate(one for one in ordered if one.wanted)}
-        return logits[[places[segment.slot] for segment in segments if segment.wanted]]
-
-    def copy(self, source: int, target: int, count: int) -> None:
-        """Copy the first tokens of a slot to another."""
-        self.slots.copy(source, target, count)
-
-    def forget(self, slot: int) -> None:
-        """Nothing to do: the slot is overwritten."""
+        return logits if self._keeps else logits[plan.wanted]
 
     def clear(self) -> None:
-        """Nothing to do: the slots are overwritten."""
-
-    def free(self) -> None:
-        """Free the memory; it is allocated again when it is needed."""
-        self.slots.free()
+        """Drop all cached keys and values and free their memory."""
+        self.slots.clear()
 
 
 def own_copy(model: Any) -> Any:
@@ -86,7 +68,7 @@ def supports_packing(model: Any) -> bool:
     """
     vocabulary = model.get_input_embeddings().num_embeddings
     ids = [(7 * place + 3) % vocabulary for place in range(24)]
-    packed, plain = PackedRunner(model, 2, 32), PlainRunner(own_copy(model), 2, 32)
+    packed, plain = PackedRunner(model, 2, 32), PlainRunner(own_copy(model))
     steps = [
         [Segment(0, 0, ids[:5], True), Segment(1, 0, ids[3:14], True)],
         [Segment(1, 11, ids[14:15], True), Segment(0, 5, ids[5:9], True)],

@@ -20,9 +20,7 @@ class PlainRunner:
         InputError: The model takes no ``past_key_values``.
     """
 
-    shares = False  # the state of a recurrent layer cannot be copied in part
-
-    def __init__(self, model: Any, slots: int, length: int) -> None:
+    def __init__(self, model: Any) -> None:
         self.model, self._precision = model, precision_of(model)
         self._caches: dict[int, Any] = {}
         names = arguments_of(model)
@@ -54,23 +52,9 @@ class PlainRunner:
                 rows.append(done.logits[0, -1])
         return torch.stack(rows) if rows else torch.empty(0, 0)
 
-    def copy(self, source: int, target: int, count: int) -> None:
-        """Not supported, see `shares`.
-
-        Raises:
-            RuntimeError: Always.
-        """
-        raise RuntimeError("a model's own cache cannot be copied in part")
-
-    def forget(self, slot: int) -> None:
-        """Drop a slot's cache."""
-        self._caches.pop(slot, None)
-
     def clear(self) -> None:
         """Drop all caches."""
         self._caches.clear()
-
-    free = clear
 
 
 def arguments_of(model: Any) -> Collection[str]:

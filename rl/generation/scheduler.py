@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -30,9 +30,7 @@ class Request:
         sampling: How to sample.
         room: Maximum number of sampled tokens.
         ends: Tokens that end the turn.
-        finish: Called once with the turn.
-        fail: Called once with the error, if there is no turn.
-        dropped: Whether the caller has been cancelled.
+        turn: Gets the turn or an error; cancelled if the caller does not wait any more.
     """
 
     id: str
@@ -40,13 +38,21 @@ class Request:
     sampling: Sampling
     room: int
     ends: frozenset[int]
-    finish: Callable[[Turn], None]
-    fail: Callable[[BaseException], None]
-    dropped: Callable[[], bool]
+    turn: Future[Turn] = field(default_factory=Future)
     chance: random.Random = field(default_factory=random.Random)
     slot: int = -1
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+
+    def finish(self, stop: str) -> None:
+        """Return the tokens sampled so far as the turn."""
+        if self.turn.set_running_or_notify_cancel():
+            self.turn.set_result(Turn(self.tokens, self.logprobs, stop))
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error where the caller waits."""
+        if self.turn.set_running_or_notify_cancel():
+            self.turn.set_exception(error)
 
 
 @dataclass
@@ -75,9 +81,9 @@ class Scheduler:
 
     def __init__(self, runner: Runner, slots: int, length: int, *, seed: int, chunk: int) -> None:
         self.runner, self._seed, self._chunk = runner, seed, chunk
-        self.table = SlotTable(slots, length, shares=runner.shares)
+        self.table = SlotTable(slots, length, shares=isinstance(runner, PackedRunner))
         self.statistics = Statistics()
-        self._waiting: deque[Request] = deque()
+        self._waiting: list[Request] = []
         self._active: list[Request] = []
         self._turns: dict[str, int] = {}
 
@@ -104,7 +110,7 @@ class Scheduler:
         Raises:
             Exception: An error of the model; the requests are kept.
         """
-        self._drop()
+        self._remove(lambda request: request.turn.done())  # cancelled
         self._admit()
         segments, requests = self._choose()
         if not segments:
@@ -120,83 +126,69 @@ class Scheduler:
 
     def abort(self) -> list[str]:
         """End all turns with the tokens sampled so far; return the ids of the conversations."""
-        everyone = [*self._active, *self._waiting]
-        for request in self._active:
-            self.table.release(request.slot)
-        self._active, self._waiting = [], deque()
+        everyone = self._remove(lambda request: True)
         for request in everyone:
-            request.finish(Turn(request.tokens, request.logprobs, "aborted"))
+            request.finish("aborted")
         return [request.id for request in everyone]
 
-    def fail(self, error: BaseException) -> None:
-        """Fail all requests and drop all cached keys and values."""
-        everyone = [*self._active, *self._waiting]
-        for request in self._active:
-            self.table.release(request.slot)
-        self._active, self._waiting = [], deque()
-        self.stale()
+    def fail(self, error: Callable[[], BaseException]) -> None:
+        """Fail all requests, each with an error of its own, and drop all cached keys and values."""
+        everyone = self._remove(lambda request: True)
+        self.clear()
         for request in everyone:
-            request.fail(error)
+            request.fail(error())
 
-    def stale(self) -> None:
-        """Drop what was computed with the old weights; current turns are recomputed and continue with the new ones."""
-        self.table.stale()
+    def clear(self) -> None:
+        """Drop all cached keys and values; current turns are recomputed and continue."""
+        self.table.clear()
         self.runner.clear()
 
     def forget(self, request_id: str) -> None:
         """Free the slot of a finished conversation."""
         self._turns.pop(request_id, None)
-        slot = self.table.forget(request_id)
-        if slot is not None and not self.runner.shares:
-            self.runner.forget(slot)
+        self.table.forget(request_id)
 
-    def _drop(self) -> None:
-        """Remove the requests of cancelled callers."""
-        gone = [request for request in self._active if request.dropped()]
-        for request in gone:
+    def _remove(self, which: Callable[[Request], bool]) -> list[Request]:
+        """Remove some requests, and return them."""
+        active = [request for request in self._active if which(request)]
+        for request in active:
             self.table.release(request.slot)
             self._active.remove(request)
-        if self._waiting and any(request.dropped() for request in self._waiting):
-            self._waiting = deque(request for request in self._waiting if not request.dropped())
+        waiting = [request for request in self._waiting if which(request)]
+        for request in waiting:
+            self._waiting.remove(request)
+        return [*active, *waiting]
 
     def _admit(self) -> None:
         """Assign slots to waiting requests, except those that wait for a shared prefix to be computed."""
-        kept: deque[Request] = deque()
-        while self._waiting and self.table.free:
-            request = self._waiting.popleft()
-            found = self.table.find(request.id, request.prompt)
+        kept: list[Request] = []
+        for request in self._waiting:
+            found = self.table.assign(request.id, request.prompt)
             if found is None:
                 kept.append(request)
                 continue
-            if found.source is not None:
-                self.runner.copy(found.source, found.slot, found.copied)
-                self.statistics.copied += found.copied - found.kept
-            self.statistics.reused += found.kept
-            self.table.take(found, request.id, request.prompt)
+            if found.source == found.slot:
+                self.statistics.reused += found.count
+            elif isinstance(self.runner, PackedRunner):
+                self.runner.slots.copy(found.source, found.slot, found.count)
+                self.statistics.copied += found.count
             request.slot = found.slot
             self._active.append(request)
-        self._waiting.extendleft(reversed(kept))
+        self._waiting = kept
 
     def _choose(self) -> tuple[list[Segment], list[Request]]:
         segments, requests, left = [], [], self._chunk
         for request in self._active:
-            prompt, said = request.prompt, request.tokens
-            start = self.table.computed(request.slot)
-            end = len(prompt) + len(said)
-            if end - start == 1:  # only the token sampled last, or a prompt's last one
-                ids = said[-1:] or prompt[-1:]
-            elif left > 0:
-                size = min(end - start, left)
-                left -= size
-                self.statistics.prefilled += size
-                ids = prompt[start : start + size]
-                if len(ids) < size:  # sampled tokens are recomputed, since the weights have changed
-                    first = max(0, start - len(prompt))
-                    ids = [*ids, *said[first : first + size - len(ids)]]
-            else:
-                continue
-            segments.append(Segment(request.slot, start, ids, start + len(ids) == end))
-            requests.append(request)
+            slot = request.slot
+            count = missing = self.table.missing(slot)
+            if missing > 1:  # more than the token sampled last, or a prompt's last one
+                count = min(missing, left)
+                left -= count
+                self.statistics.prefilled += count
+            if count:
+                tokens = self.table.next_tokens(slot, count)
+                segments.append(Segment(slot, self.table.computed(slot), tokens, count == missing))
+                requests.append(request)
         return segments, requests
 
     def _sample(self, logits: Any, requests: list[Request]) -> None:
@@ -206,22 +198,15 @@ class Scheduler:
             logits, [request.sampling for request in requests], [request.chance for request in requests]
         )
         self.statistics.sampled += len(drawn)
-        done = False
         for request, token, logprob in zip(requests, drawn, logprobs, strict=True):
             request.tokens.append(token)
             request.logprobs.append(logprob)
-            stop: str | None = None
             if token in request.ends:
-                stop = "stop"
+                request.finish("stop")
             elif len(request.tokens) >= request.room:
-                stop = "length"
-            if stop is None:
+                request.finish("length")
+            else:
                 self.table.append(request.slot, token)
                 continue
-            done = True
-            self.table.release(request.slot)
-            request.slot = -1
             self.statistics.requests += 1
-            request.finish(Turn(request.tokens, request.logprobs, stop))
-        if done:
-            self._active = [request for request in self._active if request.slot >= 0]
+        self._remove(lambda request: request.turn.done())

@@ -150,7 +150,7 @@ class HFServer:
         except InputError:
             await self._give_up()
             raise
-        await self.generator.call(self.generator.stale)
+        await self.generator.clear()
         self._update = None
         if global_steps is not None:
             self.global_steps = global_steps
@@ -170,15 +170,13 @@ class HFServer:
     async def sleep(self) -> None:
         """Free the memory of keys and values for the trainer; the weights stay."""
         if self.config.free_cache_engine:
-            await self.generator.clear(free=True)
+            await self.generator.clear()
 
     async def clear_kv_cache(self) -> None:
-        """Drop all cached keys and values."""
+        """Drop all cached keys and values and free their memory."""
         await self.generator.clear()
 
-    async def release_kv_cache(self) -> None:
-        """Drop all cached keys and values and free their memory."""
-        await self.generator.clear(free=True)
+    release_kv_cache = clear_kv_cache
 
     async def abort_all_requests(self, reset_prefix_cache: bool = True, reject_request: bool = False) -> dict[str, Any]:
         """End all turns with the tokens sampled so far. Later requests wait for `resume_generation`.

@@ -45,7 +45,7 @@ async def load(generator: Generator, weights: dict[str, Any]) -> None:
     update = generator.begin_update()
     await generator.call(lambda: update.copy(weights.items()))
     update.finish()
-    await generator.call(generator.stale)
+    await generator.clear()
     await generator.resume()
 
 
