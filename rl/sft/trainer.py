@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from simia_gym.errors import InputError
-from simia_gym.rl.extras import hide_progress_bars, require
+from simia_gym.rl.extras import require
+from simia_gym.rl.generation.loading import find_model, load_model, load_tokenizer
 from simia_gym.rl.sft.encode import EncodedSet
 from simia_gym.rl.sft.order import MixedLengths
 from simia_gym.rl.sft.settings import SFTSettings
@@ -31,20 +32,12 @@ def load(policy: str) -> tuple[Any, Any]:
     """Load a model in float32, and its tokenizer, from a folder or by a name on the Hugging Face hub.
 
     Raises:
-        InputError: There is no such model, or its tokenizer has no chat template.
+        InputError: There is no such model, or it cannot be loaded.
     """
-    require("trl", "torch", "transformers", "trl", "datasets")
-    hide_progress_bars()
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(policy)
-        model = AutoModelForCausalLM.from_pretrained(policy, dtype="float32")
-    except (OSError, ValueError) as error:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        fix = "Give a folder in the Hugging Face format; `simia new-policy` creates one."
-        raise InputError(f"cannot load it: {said}", where=f"policy {policy}", fix=fix) from error
-    return model, tokenizer
+    require("trl", "trl", "datasets")
+    folder = find_model(policy, where=f"policy {policy}")
+    tokenizer = load_tokenizer(folder)
+    return load_model(folder, tokenizer, device="cpu", dtype="float32").model, tokenizer
 
 
 def number_of_processes(settings: SFTSettings) -> int:
