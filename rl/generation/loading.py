@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ def find_model(name: str, *, where: str = "model") -> Path:
 def content_hash(folder: Path) -> str:
     """Hash the files that make up a model: settings, weights, tokenizer; 16 hex digits."""
     digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(set(_files(folder))):
+    parts = {path for pattern in _PARTS for path in folder.glob(pattern) if path.is_file()}
+    for path in sorted(parts):
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -125,8 +126,6 @@ def longest(model: Any) -> int:
 
 def fitting_slots(model: Any, wanted: int, length: int) -> int:
     """Number of slots whose keys and values fit into memory, at least 1 and at most ``wanted``."""
-    import os
-
     import torch
 
     config = model.config.get_text_config()
@@ -138,8 +137,3 @@ def fitting_slots(model: Any, wanted: int, length: int) -> int:
     else:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(1, min(wanted, int(memory * _MOST_MEMORY) // each))
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for pattern in _PARTS:
-        yield from (path for path in folder.glob(pattern) if path.is_file())

@@ -18,7 +18,6 @@ class WeightUpdate:
     def __init__(self, model: Any) -> None:
         self._own = dict(model.state_dict())
         self._got: set[int] = set()
-        self.count = 0
 
     def copy(self, named: Iterable[tuple[str, Any]]) -> None:
         """Copy some parameters, by the names of the model's ``state_dict``.
@@ -37,7 +36,6 @@ class WeightUpdate:
             with torch.no_grad():
                 target.copy_(tensor)
             self._got.add(target.data_ptr())
-            self.count += 1
 
     def finish(self) -> None:
         """Check that all parameters were copied.

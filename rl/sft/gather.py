@@ -153,7 +153,8 @@ def from_files(
     kept: list[Trajectory] = []
     paths = list(paths)
     for path in paths:
-        for item in _read(path, system, prompt):
+        rows: Iterator[Trajectory | None] = read_trajectories(path, system=system, prompt=prompt)
+        for item in recorded_trajectories(path) if is_record_file(path) else rows:
             if item is None:
                 found.faults += 1
             elif item.reward >= least or item.success:
@@ -179,12 +180,6 @@ def from_files(
     for item, task in zip(kept, task_of, strict=True):
         (found.held_out if task in looked_at else found.train).append(replace(item, split="train"))
     return found
-
-
-def _read(path: Path, system: Callable[[str], str | None], prompt: str) -> Iterator[Trajectory | None]:
-    if is_record_file(path):
-        return recorded_trajectories(path)
-    return read_trajectories(path, system=system, prompt=prompt)
 
 
 def _system_messages(envs: Sequence[str], prompt: str) -> Callable[[str], str | None]:

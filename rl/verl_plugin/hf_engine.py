@@ -138,8 +138,8 @@ class HFServer:
             raise
         return sums
 
-    async def end_weights(self, global_steps: int | None = None) -> int:
-        """Complete a weight update of a training step; return the number of parameters.
+    async def end_weights(self, global_steps: int | None = None) -> None:
+        """Complete a weight update of a training step.
 
         Raises:
             InputError: A parameter is missing.
@@ -155,7 +155,6 @@ class HFServer:
         if global_steps is not None:
             self.global_steps = global_steps
         await self.generator.resume()
-        return update.count
 
     async def _give_up(self) -> None:
         """After a failed update the weights are inconsistent: fail all requests until an update succeeds."""
