@@ -45,15 +45,8 @@ def _name_zip(_: str, user: Row) -> Hashable:
 def find_variant(state: State, item_id: str) -> Row | None:
     """The variant with an item id; ``None`` if no product has it."""
     table = state.table("products")
-    if table is None:
-        return None
-    known = table.base.index("variants", _variants).get(item_id, ())
-    for key in (*known, *table.changed("variants", _variants, item_id)):
-        row = table.get(key)
-        if row is not None and item_id in row["variants"]:
-            variant: Row = row["variants"][item_id]
-            return variant
-    return None
+    keys = [] if table is None else table.keys_of("variants", _variants, item_id)
+    return next((row["variants"][item_id] for key in keys if (row := state.get("products", key))), None)
 
 
 def _variants(_: str, product: Row) -> Iterable[str]:

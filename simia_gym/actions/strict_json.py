@@ -51,8 +51,8 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
         raise JsonProblem("A number has too many digits" if words.startswith("Exceeds") else words) from None
     except RecursionError:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels") from None
-    # Each level of nesting has two brackets, so few brackets prove that the value is not too deep.
-    if end - position > 2 * MAX_DEPTH and _brackets(text, position, end) > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    brackets = text.count("{", position, end) + text.count("[", position, end)
+    if brackets > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonProblem(f"nested deeper than {MAX_DEPTH} levels")
     if _SURROGATE.search(text, position, end):
         try:
@@ -104,10 +104,6 @@ def _refuse(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, object_pairs_hook=_pairs)
-
-
-def _brackets(text: str, position: int, end: int) -> int:
-    return text.count("{", position, end) + text.count("[", position, end)
 
 
 def _depth(value: Any) -> int:

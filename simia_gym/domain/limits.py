@@ -47,8 +47,7 @@ class Limits(StrictModel):
 
     def too_large(self, ops: Sequence[Op], observation: str) -> str:
         """The first violation by an answer of code; empty if there is none."""
-        if ops and len(encode(ops)) > self.value:  # or else no value is too big
-            for op in ops:
-                if "value" in op and (problem := self.too_big(op["value"])):
-                    return f"{op['path']}: {problem}"
+        for op in ops:
+            if problem := self.too_big(op.get("value")):
+                return f"{op['path']}: {problem}"
         return self.too_many(len(ops)) or self.too_long(observation)

@@ -148,8 +148,8 @@ class ToolSpec:
     def problem(self, arguments: JsonObject) -> str:
         """Name the first invalid argument of a call in one sentence for the policy; some argument must be invalid."""
         first = next(iter(self.validator.iter_errors(arguments)))
-        place = "".join(f"[{part!r}]" if isinstance(part, int) else f".{part}" for part in first.instance_path)
-        return f"{place.lstrip('.')}: {first.message}" if place else str(first.message)
+        place = dotted(first.instance_path)
+        return f"{place}: {first.message}" if place else str(first.message)
 
     @cached_property
     def signature(self) -> str:
@@ -164,10 +164,7 @@ class ToolSpec:
 
     def may_write(self, segments: Sequence[str]) -> bool:
         """Whether the pointer (as decoded segments) lies inside the declared write set."""
-        for pattern in self._write_patterns:  # noqa: SIM110 - runs for each operation; a loop is the fastest
-            if covers(pattern, segments):
-                return True
-        return False
+        return any(covers(pattern, segments) for pattern in self._write_patterns)
 
     def wrong_error(self, code: str, *, asked: bool = True) -> str:
         """Why the tool cannot have failed with an error; empty if it can, or if it declares none.

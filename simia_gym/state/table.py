@@ -178,16 +178,19 @@ class Table:
         for _, key, row in sorted(added, key=lambda item: item[0]):
             yield key, row
 
-    def changed(
+    def keys_of(
         self, name: Hashable, values: Callable[[str, FrozenDict], Iterable[Hashable]], value: Hashable
     ) -> list[str]:
-        """Keys of the changed rows that are found under a value, in no particular order; see `BaseTable.index`."""
-        return [
+        """Keys of the rows that are found under a value, in row order; see `BaseTable.index`."""
+        found = self.base.index(name, values).get(value, ())
+        keys = [key for key in found if self.entry(key) is None]
+        changed = [
             key
             for layer in self.layers
             for key in layer.index(name, values).get(value, ())
             if self.entry(key) is layer.entries[key]
         ]
+        return sorted((*keys, *changed), key=self.place) if changed else keys
 
     def find(self, name: str, fn: IndexFn, value: Hashable, pending: Mapping[str, Change]) -> list[str]:
         """Keys of the rows that have a computed value, in row order.
@@ -204,18 +207,11 @@ class Table:
         def values(key: str, row: Row) -> tuple[Hashable, ...]:
             return () if (found := fn(key, row)) is None else (found,)
 
-        found = self.base.index(name, values).get(value, ())
-        if not self.layers and not pending:
-            return list(found)
-        keys = [key for key in found if key not in pending and self.entry(key) is None]
-        changed = [key for key in self.changed(name, values, value) if key not in pending]
-        behind: list[str] = []
-        for key, (new, goes_behind) in pending.items():
-            if new is not None and fn(key, new) == value:
-                (behind if goes_behind else changed).append(key)
-        if changed:
-            keys = sorted((*keys, *changed), key=self.place)
-        return keys + behind
+        keys = [key for key in self.keys_of(name, values, value) if key not in pending]
+        new = {key: behind for key, (row, behind) in pending.items() if row is not None and fn(key, row) == value}
+        if not all(new.values()):
+            keys = sorted((*keys, *(key for key, behind in new.items() if not behind)), key=self.place)
+        return keys + [key for key, behind in new.items() if behind]
 
     def hash(self) -> int:
         """The sum of the hashes of the rows, which follows from that of the base and the changed rows."""

@@ -46,10 +46,8 @@ class Search:
         def found(key: str, row: Row) -> Iterable[Hashable]:
             return values(row)
 
-        index = table.base.index(self, found)
-        wanted = _wanted(condition, context)
-        keys = {key for value in wanted for key in (*index.get(value, ()), *table.changed(self, found, value))}
-        for key in sorted(keys, key=table.place) if len(keys) > 1 else keys:
+        keys = {key for value in _wanted(condition, context) for key in table.keys_of(self, found, value)}
+        for key in sorted(keys, key=table.place):
             row = table.get(key)
             if row is not None and self.meets(row, context):
                 yield key, row
