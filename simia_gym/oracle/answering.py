@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from simia_gym.actions.sampling import sample_value
 from simia_gym.common.json_encoding import encode
+from simia_gym.llm.types import Reply, Usage
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.judge import JudgePart
 from simia_gym.oracle.mistakes import make_mistakes
@@ -21,19 +22,6 @@ from simia_gym.oracle.user import UserPart
 
 _MOST_ATTEMPTS = 200_000
 _BYTES_A_TOKEN = 4
-
-
-class Completion(NamedTuple):
-    """A reply, with the model's name and the numbers of tokens, counted as four bytes each.
-
-    Cached tokens are those of the prompt in a prefix that an earlier prompt shared.
-    """
-
-    text: str
-    model: str
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
 
 
 class Fate(NamedTuple):
@@ -94,8 +82,10 @@ class Oracle:
             delay *= chance.lognormvariate(0.0, options.latency_sigma)
         return Fate(chance, fault, delay)
 
-    def answer(self, raw: bytes, chance: Random) -> Completion:
+    def answer(self, raw: bytes, chance: Random) -> Reply:
         """Answer a request, given its body and its random generator from `fate`.
+
+        Four bytes count as a token; cached tokens are those of a prefix that an earlier prompt shared.
 
         Raises:
             Refused: The request cannot be answered; holds the HTTP status and the reason.
@@ -105,8 +95,8 @@ class Oracle:
         self._check(request, model)
         self.count("requests", request.part)
         text = self._text(request, chance)
-        prompt, cached = self._prompt_tokens(request)
-        return Completion(text, model, prompt, cached, len(text.encode()) // _BYTES_A_TOKEN + 1)
+        usage = Usage(*self._prompt_tokens(request), completion=len(text.encode()) // _BYTES_A_TOKEN + 1)
+        return Reply(text, text, model=model, usage=usage)
 
     def _check(self, request: ParsedRequest, model: str) -> None:
         options = self.options

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
-from simia_gym.oracle.answering import Completion, Fate, Oracle
+from simia_gym.llm.types import Reply
+from simia_gym.oracle.answering import Fate, Oracle
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused
 
@@ -140,7 +141,7 @@ class OracleServer:
                 await asyncio.wait_for(self._closing.wait(), self.options.hang)
         return self._drop(request, reset=fate.fault == "reset")
 
-    async def _spoil(self, request: web.BaseRequest, answer: Completion, fault: str) -> web.StreamResponse:
+    async def _spoil(self, request: web.BaseRequest, answer: Reply, fault: str) -> web.StreamResponse:
         """Inject a fault that makes the answer unusable."""
         if fault == "empty":
             return self._json(_completion(answer, ""))
@@ -221,7 +222,8 @@ def serve_in_thread(options: OracleOptions | None = None) -> Iterator[OracleServ
 _WRONG_KEY = Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
 
 
-def _completion(answer: Completion, text: str) -> dict[str, Any]:
+def _completion(answer: Reply, text: str) -> dict[str, Any]:
+    usage = answer.usage
     return {
         "id": "chatcmpl-oracle",
         "object": "chat.completion",
@@ -231,10 +233,10 @@ def _completion(answer: Completion, text: str) -> dict[str, Any]:
             {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
         ],
         "usage": {
-            "prompt_tokens": answer.prompt_tokens,
-            "completion_tokens": answer.completion_tokens,
-            "total_tokens": answer.prompt_tokens + answer.completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
+            "prompt_tokens": usage.prompt,
+            "completion_tokens": usage.completion,
+            "total_tokens": usage.prompt + usage.completion,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
         },
     }
 
