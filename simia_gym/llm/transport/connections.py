@@ -32,22 +32,6 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
 
 
-class Route(NamedTuple):
-    """How to connect to a server.
-
-    Attributes:
-        tls: Certificates to trust; ``None`` for plain HTTP.
-        proxy: Host and port of the proxy; ``None`` for a direct connection.
-        proxy_headers: Header lines for the proxy, such as its password, each with its line end.
-    """
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None
-    proxy: tuple[str, int] | None = None
-    proxy_headers: bytes = b""
-
-
 class Connection(asyncio.Protocol):
     """One keep-alive connection; it carries one request at a time.
 
@@ -175,10 +159,20 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """The connections to one server on one event loop."""
+    """The connections to one server on one event loop.
 
-    def __init__(self, route: Route) -> None:
-        self.route = route
+    Args:
+        host: The server's host.
+        port: Its port.
+        tls: Certificates to trust; ``None`` for plain HTTP.
+        proxy: Host and port of the proxy; ``None`` for a direct connection.
+        proxy_headers: Header lines for the proxy, such as its password, each with its line end.
+    """
+
+    def __init__(
+        self, host: str, port: int, tls: ssl.SSLContext | None, proxy: tuple[str, int] | None, proxy_headers: bytes
+    ) -> None:
+        self.host, self.port, self.tls, self.proxy, self.proxy_headers = host, port, tls, proxy, proxy_headers
         self._idle: deque[Connection] = deque()
 
     async def ask(self, pieces: Sequence[bytes], timeout: float) -> Answer:
@@ -244,25 +238,25 @@ class Pool:
             raise Failure("connection", f"no connection: {words}", again=True) from None
 
     async def _connect(self) -> Connection:
-        loop, route = asyncio.get_running_loop(), self.route
-        if route.proxy is None:
-            name = None if route.tls is None else route.host
+        loop = asyncio.get_running_loop()
+        if self.proxy is None:
+            name = None if self.tls is None else self.host
             _, connection = await loop.create_connection(
-                Connection, route.host, route.port, ssl=route.tls, server_hostname=name
+                Connection, self.host, self.port, ssl=self.tls, server_hostname=name
             )
             return connection
-        if route.tls is None:
-            return (await loop.create_connection(Connection, *route.proxy))[1]
-        return await self._tunnel(route.proxy, route.tls)
+        if self.tls is None:
+            return (await loop.create_connection(Connection, *self.proxy))[1]
+        return await self._tunnel(self.proxy, self.tls)
 
     async def _tunnel(self, proxy: tuple[str, int], tls: ssl.SSLContext) -> Connection:
         """Open a tunnel through the proxy with CONNECT, then start TLS with the server."""
-        loop, route = asyncio.get_running_loop(), self.route
+        loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(_MAX_HEAD, loop)
         transport, _ = await loop.create_connection(lambda: asyncio.StreamReaderProtocol(reader, loop=loop), *proxy)
         try:
-            place = f"{bracketed(route.host)}:{route.port}".encode()
-            transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, route.proxy_headers))
+            place = f"{bracketed(self.host)}:{self.port}".encode()
+            transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, self.proxy_headers))
             try:
                 head = await reader.readuntil(b"\r\n\r\n")
             except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -273,7 +267,7 @@ class Pool:
                 again = status != ["407"]  # no retry after a wrong proxy password
                 raise Failure("connection", f"the proxy opens no connection: {line}", again=again)
             connection = Connection()
-            secure = await loop.start_tls(transport, connection, tls, server_hostname=route.host)
+            secure = await loop.start_tls(transport, connection, tls, server_hostname=self.host)
         except BaseException:
             transport.close()
             raise

@@ -21,7 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from simia_gym.errors import InputError
-from simia_gym.llm.transport.connections import Answer, Pool, Route, bracketed
+from simia_gym.llm.transport.connections import Answer, Pool, bracketed
 from simia_gym.llm.transport.failures import Failure
 
 _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
@@ -100,8 +100,8 @@ def send(target: Target, body: Sequence[bytes] | None, timeout: float) -> Corout
     address, headers = target.address, target.header_lines
     pool = _pool(address)
     path, length = address.target, b""
-    if pool.route.proxy is not None and pool.route.tls is None:  # a proxy for plain HTTP expects the absolute URL
-        path, headers = f"http://{address.place}{path}", headers + pool.route.proxy_headers
+    if pool.proxy is not None and pool.tls is None:  # a proxy for plain HTTP expects the absolute URL
+        path, headers = f"http://{address.place}{path}", headers + pool.proxy_headers
     if body is not None:
         length = b"Content-Length: %d\r\n" % sum(map(len, body))
     head = b"%b %b HTTP/1.1\r\n%b%b\r\n" % (b"GET" if body is None else b"POST", path.encode(), headers, length)
@@ -128,7 +128,7 @@ def _pool(address: Address) -> Pool:
         _allow_many_connections()
         tls = _trusted() if address.scheme == "https" else None
         proxy, proxy_headers = _proxy_for(address)
-        pool = pools[address[:3]] = Pool(Route(address.host, address.port, tls, proxy, proxy_headers))
+        pool = pools[address[:3]] = Pool(address.host, address.port, tls, proxy, proxy_headers)
     return pool
 
 
