@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -258,13 +259,9 @@ class SqlitePins(SharedPins):
             self._parents.append(self._link)
             self._link = None
 
-    def __getstate__(self) -> JsonObject:
-        """Pickle the path and the lease."""
-        return {"path": str(self.path), "lease": self._lease}
-
-    def __setstate__(self, state: JsonObject) -> None:
-        """Open the same file in another process."""
-        self.__init__(state["path"], lease=state["lease"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path and the lease; another process opens the same file."""
+        return partial(type(self), lease=self._lease), (str(self.path),)
 
 
 def _seal(data: bytes) -> bytes:
