@@ -11,7 +11,7 @@ from simia_gym.actions.sampling import sample_value
 from simia_gym.common.json_encoding import encode
 from simia_gym.llm.types import Reply, Usage
 from simia_gym.oracle.domains import Domains
-from simia_gym.oracle.judge import JudgePart
+from simia_gym.oracle.judge import answer_judge
 from simia_gym.oracle.mistakes import make_mistakes
 from simia_gym.oracle.obeying import obey, orders
 from simia_gym.oracle.options import FAULTS, OracleOptions
@@ -49,7 +49,6 @@ class Oracle:
         self._prefixes = PrefixCache()
         self._reference = Reference(domains)
         self._user = UserPart(domains, options.seed)
-        self._judge = JudgePart(domains, lenient=options.lenient_judge)
         self._attempts: OrderedDict[bytes, int] = OrderedDict()
         self._counts: dict[str, Counter[str]] = {
             name: Counter() for name in ("requests", "faults", "errors", "refused", "obeyed")
@@ -123,7 +122,7 @@ class Oracle:
         elif part == "user":
             reply = self._user.answer(request)
         else:
-            reply = self._judge.answer(request)
+            reply = answer_judge(request, self._domains, lenient=self.options.lenient_judge)
         if self.options.obedient:
             reply, obeyed = obey(reply, orders(request))
             if obeyed:

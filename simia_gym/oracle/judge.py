@@ -27,37 +27,31 @@ _QUOTE = 160
 _MOST_QUOTES = 4
 
 
-class JudgePart:
-    """Answers whether a criterion is met; a lenient judge answers ``met`` to every criterion."""
+def answer_judge(request: ParsedRequest, domains: Domains, *, lenient: bool) -> JsonObject:
+    """Answer whether the last criterion of the prompt is met; a lenient judge answers ``met`` to every criterion.
 
-    def __init__(self, domains: Domains, *, lenient: bool = False) -> None:
-        self._domains, self._lenient = domains, lenient
-
-    def answer(self, request: ParsedRequest) -> JsonObject:
-        """Answer the last criterion of the prompt.
-
-        Raises:
-            Refused: The prompt lacks a block that judging needs, or a block is malformed.
-        """
-        record, criterion = request.last("record"), request.last("criterion")
-        if record is None or criterion is None:
-            raise Refused("the prompt has no record with a criterion")
-        entries, item = record[1], criterion[1]
-        if not isinstance(entries, list) or not isinstance(item, Mapping):
-            raise Refused("the block 'record' must be a list and the block 'criterion' an object")
-        if self._lenient:
-            return _reply("met", "it looks fine", _quotes(entries, (), item))
-        known = self._domains.named(request.static)
-        task = known.task(request.static.need("task"))
-        check = _check_of(known, task, item)
-        if check is None:
-            return _reply("unsure", "no program answers this question", [])
-        finding = check.program.function(rebuild(known.domain, known.world, task, entries), check.args)
-        if check.program.waits:
-            finding = run_sync(finding, inline=False)
-        if finding.met is None:
-            return _reply("unsure", finding.reason, [])
-        return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
+    Raises:
+        Refused: The prompt lacks a block that judging needs, or a block is malformed.
+    """
+    record, criterion = request.last("record"), request.last("criterion")
+    if record is None or criterion is None:
+        raise Refused("the prompt has no record with a criterion")
+    entries, item = record[1], criterion[1]
+    if not isinstance(entries, list) or not isinstance(item, Mapping):
+        raise Refused("the block 'record' must be a list and the block 'criterion' an object")
+    if lenient:
+        return _reply("met", "it looks fine", _quotes(entries, (), item))
+    known = domains.named(request.static)
+    task = known.task(request.static.need("task"))
+    check = _check_of(known, task, item)
+    if check is None:
+        return _reply("unsure", "no program answers this question", [])
+    finding = check.program.function(rebuild(known.domain, known.world, task, entries), check.args)
+    if check.program.waits:
+        finding = run_sync(finding, inline=False)
+    if finding.met is None:
+        return _reply("unsure", finding.reason, [])
+    return _reply("met" if finding.met else "not_met", finding.reason, _quotes(entries, finding.evidence, item))
 
 
 def _check_of(known: KnownDomain, task: Task, item: Mapping[str, Any]) -> Any:
