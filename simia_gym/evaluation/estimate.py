@@ -205,8 +205,9 @@ def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
     grown = _WRAPPING * turns
     simulated = prompt_prefix(domain, context, suite.config.feedback, suite.strategy).prompt.size
     simulated += grown if suite.strategy == "reference" else 4 * _WRAPPING
-    asked = _size_of_prompt(suite, "user") + len(encode(task.user or {})) + grown / 2
-    judging = _size_of_prompt(suite, "judge") + len(domain.policy) + grown + 2 * _WRAPPING
+    written = {name: len(load_prompt(name, domain.folder).text) for name in ("user", "judge")}
+    asked = written["user"] + len(encode(task.user or {})) + grown / 2
+    judging = written["judge"] + len(domain.policy) + grown + 2 * _WRAPPING
     votes = 0
     for item in judged(suite, task):
         kind = item.get("kind")
@@ -225,7 +226,3 @@ def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
 
 def _bytes(messages: Iterable[Message]) -> int:
     return sum(len(encode(dict(message))) for message in messages)
-
-
-def _size_of_prompt(suite: Suite, name: str) -> int:
-    return len(load_prompt(name, suite.domain.folder).text)
