@@ -22,7 +22,7 @@ from simia_gym.domain.registration import resolve_env
 from simia_gym.env import SimiaEnv, make_suite
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import Report, make_report
-from simia_gym.evaluation.trials import Trials
+from simia_gym.evaluation.trials import Series, count_record
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import Policy, PolicyStart
 from simia_gym.policies.load import checked_class
@@ -81,7 +81,7 @@ def evaluate(
     config = plain_config(suite)
     plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=trials * len(suite.tasks))
     watch = Watch(concurrency)
-    found, began = Trials("" if out is None else str(out)), time.monotonic()
+    found, began = dict[bytes, Series](), time.monotonic()
     traces: list[str] = []
     with ExitStack() as stack:
         console = Console(stderr=True)
@@ -89,7 +89,7 @@ def evaluate(
         bar = progress.add_task(f"{config.env.removeprefix('simia/')} · {name}", total=trials * len(suite.tasks))
 
         def on_done(record: Record) -> None:
-            found.add(record)
+            count_record(record, found, "" if out is None else str(out))
             progress.advance(bar)
             watch.seen(record)
 
@@ -110,7 +110,7 @@ def evaluate(
     if watch.stopped is not None:
         run["stopped"] = watch.stopped
         logger.warning("%s: stopped after %d episodes: %s", config.env, pool.summary.all.episodes, watch.message)
-    return make_report(found.series(), seed=seed, run=run)
+    return make_report([*found.values()], seed=seed, run=run)
 
 
 class _FunctionPolicy:

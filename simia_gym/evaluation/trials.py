@@ -71,29 +71,17 @@ class Series:
         return max((one.valid for one in self.tasks.values()), default=0)
 
 
-class Trials:
-    """Groups the records of a file into series, one for each combination of policy, settings and seed."""
+def count_record(record: Record, found: dict[bytes, Series], source: str) -> None:
+    """Count one episode in the series of its policy, settings and seed, which the first one begins.
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._found: dict[bytes, Series] = {}
-
-    def add(self, record: Record) -> None:
-        """Count one episode.
-
-        Raises:
-            InputError: The episode has been counted already.
-        """
-        key = encode([record.policy, record.config, record.run])
-        series = self._found.get(key)
-        if series is None:
-            seed, config, run = int(record.run.get("seed", 0)), dict(record.config), dict(record.run)
-            series = self._found[key] = Series(record.policy, self._source, record.policy, seed, config, run)
-        series.add(record)
-
-    def series(self) -> list[Series]:
-        """The series in the order of their first record."""
-        return [*self._found.values()]
+    Raises:
+        InputError: The episode has been counted already.
+    """
+    key = encode([record.policy, record.config, record.run])
+    if key not in found:
+        seed, config, run = int(record.run.get("seed", 0)), dict(record.config), dict(record.run)
+        found[key] = Series(record.policy, source, record.policy, seed, config, run)
+    found[key].add(record)
 
 
 def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
@@ -110,14 +98,14 @@ def read_series(paths: Sequence[Path]) -> tuple[list[Series], list[str]]:
     for number, path in enumerate(paths):
         if path.resolve() in (other.resolve() for other in paths[:number]):
             raise InputError("is given twice", where=str(path), fix="Give each record once.")
-        trials = Trials(str(path))
+        series: dict[bytes, Series] = {}
         for record in read_records(path, torn="skip"):
-            trials.add(record)
-        if not trials.series():
+            count_record(record, series, str(path))
+        if not series:
             raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
         if _torn(path):
             warnings.append(f"{path}: the last line is torn, its writer was stopped; it is left out")
-        found += trials.series()
+        found += series.values()
     _label(found)
     return found, warnings
 
