@@ -118,9 +118,7 @@ class Suite:
         """The strategy of the LLM simulator; ``auto`` means ``reference`` if the state has no tables."""
         if self.config.strategy != "auto":
             return self.config.strategy
-        schema = self.domain.state_schema
-        tables = {*self.domain.base.tables, *(schema.tables if schema is not None else ())}
-        return "ledger" if any(not name.startswith("_") for name in tables) else "reference"
+        return "ledger" if any(not name.startswith("_") for name in self.domain.tables) else "reference"
 
     def _look_ahead(self, simulator: Simulator) -> tuple[str, ...]:
         """Warnings about problems that would otherwise show only after a long run."""
