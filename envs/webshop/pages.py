@@ -57,9 +57,14 @@ def start_page(instruction: str) -> str:
     return f"WebShop{SEP}{head(instruction)}Search{actions_line((SEARCH,), search_bar=True)}"
 
 
+def window(found: Sequence[str], number: int) -> Sequence[str]:
+    """The results that one page shows."""
+    return found[max(number - 1, 0) * PER_PAGE : number * PER_PAGE]
+
+
 def results_part(found: Sequence[str], products: Mapping[str, Mapping[str, Any]], number: int) -> Part:
     """Page ``number``, from 1, of the results whose ids were ``found``, best first; beyond the last one it is empty."""
-    shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
+    shown = window(found, number)
     turning = ("< Prev", "Next >") if number > 1 else ("Next >",)
     texts = ["Back to Search", f"Page {number} (Total results: {len(found)})", *turning]
     for asin in shown:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from simia_gym.envs.webshop import pages
-from simia_gym.envs.webshop.pages import PER_PAGE, SUB_PAGES, Part
+from simia_gym.envs.webshop.pages import SUB_PAGES, Part, window
 from simia_gym.envs.webshop.search import hits
 from simia_gym.state import State
 from simia_gym.state.table import Table
@@ -78,11 +78,6 @@ def _results(products: Table | None, found: tuple[str, ...], number: int) -> Par
 def _of_product(products: Table | None, asin: str, kind: str) -> Part:
     product = _product(products, asin)
     return pages.item_part(product) if kind == "item" else pages.sub_part(product, kind)
-
-
-def window(found: Sequence[str], number: int) -> Sequence[str]:
-    """The results that one page shows."""
-    return found[max(number - 1, 0) * PER_PAGE : number * PER_PAGE]
 
 
 def rows(state: State, call: ToolCall) -> dict[str, Row]:
