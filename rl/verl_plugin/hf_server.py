@@ -9,22 +9,243 @@ and the adapter in the trainer's process sends the new weights to the server aft
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import ray
 import torch
 from verl.plugin.platform import get_platform
 from verl.workers.rollout.base import BaseRollout
-from verl.workers.rollout.replica import RolloutReplica
+from verl.workers.rollout.replica import RolloutReplica, TokenOutput
 
 from simia_gym.errors import InputError
-from simia_gym.rl.generation.weights import weights_sum
-from simia_gym.rl.verl_plugin.hf_engine import HFServer, pack, target_type
+from simia_gym.rl.generation.generator import Generator
+from simia_gym.rl.generation.loading import find_model, fitting_slots, load_model, load_tokenizer
+from simia_gym.rl.generation.sampling import Sampling
+from simia_gym.rl.generation.weights import WeightUpdate, weights_sum
 
 NAME = "hf_server"
 _MEGABYTE = 1 << 20
+SETTINGS = ("slots", "chunk", "threads")
+_SLOTS = 256
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "repetition_penalty": (1, 1.0, None),
+    "presence_penalty": (0, 0.0, None),
+    "frequency_penalty": (0, 0.0, None),
+    "min_p": (0, 0.0, None),
+    "n": (1, None),
+    "ignore_eos": (False, None),
+    "stop": (None, (), []),
+}
+"""Sampling parameters that are not supported, and the values that have no effect."""
+_TAKEN = ("temperature", "top_p", "top_k", "max_tokens", "max_new_tokens", "logprobs", "seed", "stop_token_ids")
+_ABOUT_TEXT = ("skip_special_tokens", "spaces_between_special_tokens", "detokenize")
+"""Sampling parameters about the text, which this server does not return."""
+
+
+class HFServer:
+    """Samples for verl's agent loops. A Ray actor, all of whose methods run on one event loop.
+
+    Args:
+        config: verl's rollout configuration. ``engine_kwargs.hf_server`` may hold ``slots`` (conversations whose keys
+            and values are kept), ``chunk`` (prompt tokens in one step) and ``threads``.
+        model_config: verl's model configuration.
+        replica_rank: Index of the replica.
+        devices: GPUs of the trainer's process on this node; the first is used.
+
+    Raises:
+        InputError: The model cannot be loaded, or a setting is wrong.
+    """
+
+    def __init__(self, config: Any, model_config: Any, replica_rank: int = 0, devices: Sequence[str] = ()) -> None:
+        self.config, self.replica_rank = config, replica_rank
+        self.global_steps: int | None = None
+        own = dict((config.engine_kwargs or {}).get("hf_server") or {})
+        unknown = [name for name in own if name not in SETTINGS]
+        if unknown:
+            where, fix = "rollout.engine_kwargs.hf_server", f"Known: {', '.join(SETTINGS)}."
+            raise InputError(f"unknown setting {unknown[0]!r}", where=where, fix=fix)
+        folder = find_model(str(getattr(model_config, "local_path", None) or model_config.path), where="model.path")
+        loaded = load_model(
+            folder, load_tokenizer(folder), device=_device(devices), dtype=str(target_type(config.dtype))[6:]
+        )
+        length = config.max_model_len or config.prompt_length + config.response_length
+        if length > loaded.length:
+            what = f"conversations of {length} tokens are longer than the model's {loaded.length}"
+            raise InputError(what, where="rollout.max_model_len", fix="Give a smaller one, or shorter responses.")
+        wanted = int(own.get("slots") or min(config.max_num_seqs, _SLOTS))
+        self.generator = Generator(
+            loaded.model,
+            end_ids=loaded.end_ids,
+            max_length=length,
+            slots=fitting_slots(loaded.model, wanted, length),
+            seed=int(config.seed) + replica_rank if getattr(config, "seed", None) is not None else replica_rank,
+            chunk=int(own.get("chunk", 1024)),
+            threads=own.get("threads"),
+        )
+        self._open = asyncio.Event()
+        self._open.set()
+        self._rejecting = False
+        self._update: WeightUpdate | None = None
+        self._mixed = False
+
+    async def ready(self) -> bool:
+        """Return when the model is loaded."""
+        return True
+
+    async def generate(
+        self,
+        prompt_ids: Sequence[int],
+        sampling_params: Mapping[str, Any],
+        request_id: str,
+        image_data: Any = None,
+        video_data: Any = None,
+        audio_data: Any = None,
+        mm_processor_kwargs: Any = None,
+        **more: Any,
+    ) -> TokenOutput:
+        """Sample one turn, tokens in and tokens out, with log-probabilities under the temperature, as in the trainer.
+
+        verl's request ids are new for each turn, so the conversation is found by its tokens.
+
+        Raises:
+            InputError: The prompt leaves no room, or a parameter is not supported.
+        """
+        if any(data is not None and len(data) for data in (image_data, video_data, audio_data)):
+            raise InputError("only text is supported", where="rollout.name=hf_server", fix="Use vllm.")
+        while not self._open.is_set():
+            if self._rejecting:
+                return self._output([], None, "aborted")
+            await self._open.wait()
+        if self._mixed:
+            raise RuntimeError("the last update of the weights failed half-way")
+        prompt = [int(item) for item in prompt_ids]
+        how = self._sampling(sampling_params, len(prompt))
+        turn = await self.generator.generate(str(request_id), prompt, how)
+        logprobs = turn.logprobs if sampling_params.get("logprobs") else None
+        return self._output(turn.token_ids, logprobs, "aborted" if turn.stop == "aborted" else "completed")
+
+    async def begin_weights(self) -> None:
+        """Start a weight update; sampling pauses until it is complete."""
+        await self.generator.pause()
+        self._update, self._mixed = self.generator.begin_update(), False
+
+    async def take_weights(self, packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> dict[str, int]:
+        """Copy a part of the weights; return checksums of the copied parameters in the model, by name."""
+        update = self._updating()
+        named = unpack(packed)
+
+        def take() -> dict[str, int]:
+            update.copy(named)
+            return update.sums(name for name, _ in named)
+
+        try:
+            sums: dict[str, int] = await self.generator.call(take)
+        except Exception:
+            await self._give_up()
+            raise
+        return sums
+
+    async def end_weights(self, global_steps: int | None = None) -> None:
+        """Complete a weight update of a training step.
+
+        Raises:
+            InputError: A parameter is missing.
+        """
+        update = self._updating()
+        try:
+            update.finish()
+        except InputError:
+            await self._give_up()
+            raise
+        await self.generator.clear()
+        self._update = None
+        if global_steps is not None:
+            self.global_steps = global_steps
+        await self.generator.resume()
+
+    async def _give_up(self) -> None:
+        """After a failed update the weights are inconsistent: fail all requests until an update succeeds."""
+        self._mixed = True
+        await self.generator.abort()
+        await self.generator.resume()
+
+    async def sleep(self) -> None:
+        """Free the memory of keys and values for the trainer; the weights stay."""
+        if self.config.free_cache_engine:
+            await self.generator.clear()
+
+    async def clear_kv_cache(self) -> None:
+        """Drop all cached keys and values and free their memory."""
+        await self.generator.clear()
+
+    release_kv_cache = clear_kv_cache
+
+    async def abort_all_requests(self, reset_prefix_cache: bool = True, reject_request: bool = False) -> dict[str, Any]:
+        """End all turns with the tokens sampled so far. Later requests wait for `resume_generation`.
+
+        Args:
+            reset_prefix_cache: Whether to drop cached keys and values, too.
+            reject_request: Whether later requests return at once, as aborted.
+
+        Returns:
+            ``aborted_count`` and ``request_ids``.
+        """
+        self._rejecting = reject_request
+        self._open.clear()
+        aborted = await self.generator.abort()
+        if reset_prefix_cache:
+            await self.generator.clear()
+        return {"aborted_count": len(aborted), "request_ids": aborted}
+
+    async def resume_generation(self) -> None:
+        """Accept requests again."""
+        self._rejecting = False
+        self._open.set()
+
+    async def wake_up(self, *given: Any, **named: Any) -> None:
+        """Nothing to do: memory is allocated when it is needed, and there is no profiler."""
+
+    resume_kv_cache = start_profile = stop_profile = wake_up
+
+    async def close(self) -> None:
+        """Close the generator."""
+        await asyncio.to_thread(self.generator.close)
+
+    def _updating(self) -> WeightUpdate:
+        if self._update is None:
+            raise RuntimeError("weights came without begin_weights")
+        return self._update
+
+    def _output(self, token_ids: list[int], logprobs: list[float] | None, stop: str) -> TokenOutput:
+        return TokenOutput(
+            token_ids=token_ids,
+            log_probs=logprobs,
+            stop_reason=stop,
+            num_preempted=0,
+            extra_fields={"global_steps": self.global_steps},
+        )
+
+    def _sampling(self, given: Mapping[str, Any], prompt_length: int) -> Sampling:
+        for name, value in given.items():
+            if name not in (*_TAKEN, *_ABOUT_TEXT) and value not in _NEUTRAL.get(name, (None,)):
+                what = f"{name}={value!r} is not supported"
+                raise InputError(what, where="rollout.name=hf_server", fix="Leave it out, or use vllm.")
+        config = self.config
+        most = given.get("max_tokens", given.get("max_new_tokens"))
+        if most is None:
+            most = min(config.response_length, config.prompt_length + config.response_length - prompt_length)
+        return Sampling(
+            temperature=float(given.get("temperature", 1.0)),
+            top_p=float(given.get("top_p") or 1.0),
+            top_k=max(0, int(given.get("top_k") or 0)),  # -1 means all tokens, as in vLLM
+            max_tokens=max(1, int(most)),
+            stop_token_ids=tuple(given.get("stop_token_ids") or ()),
+            seed=given.get("seed"),
+        )
 
 
 class HFServerReplica(RolloutReplica):
@@ -121,6 +342,44 @@ class HFServerAdapter(BaseRollout):
         if self._handle is None:  # the server is launched after this adapter is created
             self._handle = ray.get_actor(f"{NAME}_{self._rank}_0")
         return self._handle
+
+
+def target_type(name: str) -> Any:
+    """The dtype of the server's weights.
+
+    Raises:
+        InputError: There is no dtype of that name.
+    """
+    short = {"bf16": "bfloat16", "fp32": "float32", "fp16": "float16", "half": "float16", "float": "float32"}
+    dtype = getattr(torch, short.get(name, name), None)
+    if not isinstance(dtype, torch.dtype):
+        raise InputError(f"{name!r} is no floating-point dtype", where="rollout.dtype", fix="Give float32 or bfloat16.")
+    return dtype
+
+
+def pack(named: Sequence[tuple[str, Any]]) -> list[tuple[str, str, tuple[int, ...], Any]]:
+    """Tensors as numpy arrays of bytes, which Ray passes through shared memory, in any precision."""
+    return [
+        (name, str(tensor.dtype)[6:], tuple(tensor.shape), tensor.contiguous().view(-1).view(torch.uint8).numpy())
+        for name, tensor in named
+    ]
+
+
+def unpack(packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> list[tuple[str, Any]]:
+    """Undo `pack`; the tensors are copies."""
+    return [
+        (name, torch.from_numpy(np.array(data)).view(getattr(torch, dtype)).view(shape))
+        for name, dtype, shape, data in packed
+    ]
+
+
+def _device(devices: Sequence[str]) -> str:
+    """The device of this process: the GPU of the trainer's process on this node, or the CPU."""
+    platform = get_platform()
+    if platform.device_name == "cpu" or not devices:
+        return "cpu"
+    os.environ[platform.visible_devices_envvar()] = devices[0]  # before torch initialises its devices
+    return f"{platform.device_name}:0"
 
 
 async def _send(server: Any, bucket: Sequence[tuple[str, Any]]) -> None:

@@ -28,8 +28,7 @@ from verl.workers.config import RolloutConfig
 
 from simia_gym.rl.generation.weights import WeightUpdate
 from simia_gym.rl.verl_plugin import hf_server
-from simia_gym.rl.verl_plugin.hf_engine import HFServer, pack, unpack
-from simia_gym.rl.verl_plugin.hf_server import HFServerAdapter
+from simia_gym.rl.verl_plugin.hf_server import HFServer, HFServerAdapter, pack, unpack
 
 PROMPT = [7, 8, 9, 10, 11]
 VERLS = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "repetition_penalty": 1.0, "logprobs": True}
