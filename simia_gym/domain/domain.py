@@ -282,12 +282,16 @@ class Domain:
         tables = {} if self.state_schema is None else self.state_schema.tables
         return tuple(make_pointer(name) for name, rules in tables.items() if not rules.goal)
 
+    def rubric_of(self, task: Task) -> list[JsonObject]:
+        """The rubric's items for a task; those of the task override keys of the domain's items."""
+        items: dict[Any, JsonObject] = {}
+        for item in (*self.rubric, *task.criteria):
+            items[item.get("id")] = {**items.get(item.get("id"), {}), **item}
+        return [item for item in items.values() if not item.get("drop")]
+
     def outside_goal(self, task: Task) -> tuple[str, ...]:
         """Pointers of what does not matter for a task's goal: `uncounted`, and what the rubric's goal check ignores."""
-        items: dict[Any, JsonObject] = {}
-        for item in (*self.rubric, *task.criteria):  # a task's item overrides keys of the domain's item
-            items[item.get("id")] = {**items.get(item.get("id"), {}), **item}
-        checks = [item.get("check") for item in items.values() if not item.get("drop")]
+        checks = [item.get("check") for item in self.rubric_of(task)]
         goals = [each for each in checks if isinstance(each, Mapping) and each.get("program") == "goal_state"]
         ignored = [each.get("ignore", ()) for each in goals]
         return (*self.uncounted, *chain.from_iterable([one] if isinstance(one, str) else one for one in ignored))

@@ -93,15 +93,10 @@ def warnings(suite: Suite) -> Iterator[str]:
 
 def judged(suite: Suite, task: Task) -> list[JsonObject]:
     """The criteria of a task that the judge decides."""
-    criteria: dict[str, JsonObject] = {}
-    for item in [*suite.domain.rubric, *task.criteria]:
-        name = str(item.get("id"))
-        criteria[name] = {**criteria.get(name, {}), **item}
-    kept = [item for item in criteria.values() if not item.get("drop")]
     stateless = "simulator" in suite.model_names and suite.strategy == "reference"
     return [
         item
-        for item in kept
+        for item in suite.domain.rubric_of(task)
         if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
     ]
 
