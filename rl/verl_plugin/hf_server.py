@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,12 @@ class HFServer:
         if unknown:
             where, fix = "rollout.engine_kwargs.hf_server", f"Known: {', '.join(SETTINGS)}."
             raise InputError(f"unknown setting {unknown[0]!r}", where=where, fix=fix)
+        platform, device = get_platform(), "cpu"
+        if devices and platform.device_name != "cpu":
+            os.environ[platform.visible_devices_envvar()] = devices[0]  # before torch initialises its devices
+            device = f"{platform.device_name}:0"
         folder = find_model(str(getattr(model_config, "local_path", None) or model_config.path), where="model.path")
-        loaded = load_model(
-            folder, load_tokenizer(folder), device=_device(devices), dtype=str(target_type(config.dtype))[6:]
-        )
+        loaded = load_model(folder, load_tokenizer(folder), device=device, dtype=str(target_type(config.dtype))[6:])
         length = config.max_model_len or config.prompt_length + config.response_length
         if length > loaded.length:
             what = f"conversations of {length} tokens are longer than the model's {loaded.length}"
@@ -293,17 +296,16 @@ class HFServerAdapter(BaseRollout):
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1) -> None:
         super().__init__(config, model_config, device_mesh)
         self._rank = int(os.environ.get("RANK", "0")) if replica_rank == -1 else replica_rank
-        self._handle: Any = None
 
     async def resume(self, tags: list[str]) -> None:
         """Prepare the server for sampling."""
         if self.config.free_cache_engine:
-            await self._server().wake_up.remote(tags=tags)
+            await self._server.wake_up.remote(tags=tags)
 
     async def release(self) -> None:
         """Free the server's cache memory for the trainer."""
         if self.config.free_cache_engine:
-            await self._server().sleep.remote()
+            await self._server.sleep.remote()
 
     @torch.no_grad()
     async def update_weights(
@@ -322,7 +324,7 @@ class HFServerAdapter(BaseRollout):
             what = f"it takes whole weights, neither changes ({wire_format}) nor adapters"
             fix = "Merge the adapter (model.lora.merge=True), or use vllm."
             raise InputError(what, where=f"rollout.name={NAME}", fix=fix)
-        server = self._server()
+        server = self._server
         await server.begin_weights.remote()
         dtype = target_type(self.config.dtype)
         most = self.config.checkpoint_engine.update_weights_bucket_megabytes * _MEGABYTE
@@ -338,10 +340,10 @@ class HFServerAdapter(BaseRollout):
         await _send(server, bucket)
         await server.end_weights.remote(global_steps)
 
+    @cached_property
     def _server(self) -> Any:
-        if self._handle is None:  # the server is launched after this adapter is created
-            self._handle = ray.get_actor(f"{NAME}_{self._rank}_0")
-        return self._handle
+        """The server, which is launched after this adapter is created."""
+        return ray.get_actor(f"{NAME}_{self._rank}_0")
 
 
 def target_type(name: str) -> Any:
@@ -371,15 +373,6 @@ def unpack(packed: Sequence[tuple[str, str, tuple[int, ...], Any]]) -> list[tupl
         (name, torch.from_numpy(np.array(data)).view(getattr(torch, dtype)).view(shape))
         for name, dtype, shape, data in packed
     ]
-
-
-def _device(devices: Sequence[str]) -> str:
-    """The device of this process: the GPU of the trainer's process on this node, or the CPU."""
-    platform = get_platform()
-    if platform.device_name == "cpu" or not devices:
-        return "cpu"
-    os.environ[platform.visible_devices_envvar()] = devices[0]  # before torch initialises its devices
-    return f"{platform.device_name}:0"
 
 
 async def _send(server: Any, bucket: Sequence[tuple[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from simia_gym.common.json_encoding import decode, encode, hash_of
 from simia_gym.errors import InputError
-from simia_gym.record.blobs import BLOBS, LARGE, without_large
+from simia_gym.record.blobs import BLOBS, without_large
 from simia_gym.state.equality import identical
 from simia_gym.state.frozen import FrozenDict, freeze
 from simia_gym.state.pointer import make_pointer
@@ -84,8 +84,7 @@ class Ledger:
 
     def _catch_up(self) -> None:
         for event in self._events[len(self._encoded) :]:
-            data = encode(event)
-            self._encoded.append(data if len(data) <= LARGE else without_large(event, self.blobs))
+            self._encoded.append(without_large(event, self.blobs))
             self._head = hash_of(self._head.encode() + self._encoded[-1])
 
     def __len__(self) -> int:

@@ -64,7 +64,7 @@ class Handle:
 
 def adapter_of(server: HFServer, **more: Any) -> HFServerAdapter:
     adapter = HFServerAdapter(config(**more), SimpleNamespace(lora=None), None, replica_rank=0)
-    adapter._handle = Handle(server)
+    adapter._server = Handle(server)
     return adapter
 
 
