@@ -27,23 +27,19 @@ T = TypeVar("T")
 
 
 class Conversation(Protocol):
-    """The tokens of one episode, append-only."""
+    """The tokens of one episode, append-only.
 
-    @property
-    def ids(self) -> list[int]:
-        """All token ids, those of the prompt first."""
+    Attributes:
+        ids: All token ids, those of the prompt first.
+        mask: 1 for each token that the policy sampled, else 0; as long as ``ids``.
+        logprobs: Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``.
+        prompt_length: Number of tokens of the prompt.
+    """
 
-    @property
-    def mask(self) -> list[int]:
-        """1 for each token that the policy sampled, else 0; as long as ``ids``."""
-
-    @property
-    def logprobs(self) -> list[float]:
-        """Log-probabilities of the sampled tokens, else 0.0; as long as ``ids``."""
-
-    @property
-    def prompt_length(self) -> int:
-        """Number of tokens of the prompt."""
+    ids: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    prompt_length: int
 
     def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None, /) -> str | Awaitable[str]:
         """Append a sampled turn; return the text of the action, without the token that ends the turn."""

@@ -199,25 +199,14 @@ class _Tokens:
     def __init__(self, loop: EpisodeLoop, messages: list[Message], prompt: list[int]) -> None:
         self._loop, self._messages = loop, messages
         self.ids, self.prompt_length = prompt, len(prompt)
-        self._mask: list[int] = []
-        self._logprobs: list[float] = []
-
-    @property
-    def mask(self) -> list[int]:
-        """1 where the policy sampled the token."""
-        return [0] * self.prompt_length + self._mask
-
-    @property
-    def logprobs(self) -> list[float]:
-        """Log-probabilities of the policy's tokens; 0.0 elsewhere."""
-        return [0.0] * self.prompt_length + self._logprobs
+        self.mask, self.logprobs = [0] * len(prompt), [0.0] * len(prompt)
 
     async def said(self, token_ids: Sequence[int], logprobs: Sequence[float] | None, /) -> str:
         """Append a sampled turn and return its text."""
         tokens = list(token_ids)
         given = [0.0] * len(tokens) if logprobs is None else list(logprobs)
-        merged, self._mask, self._logprobs = await self._loop.ct_merge_assistant_token(
-            self.ids, tokens, self._mask, self._logprobs, assistant_logprobs=given
+        merged, self.mask, self.logprobs = await self._loop.ct_merge_assistant_token(
+            self.ids, tokens, self.mask, self.logprobs, assistant_logprobs=given
         )
         self.ids = merged.token_ids
         while tokens and tokens[-1] in self._loop.end_ids:
@@ -229,8 +218,8 @@ class _Tokens:
     async def heard(self, messages: Sequence[Message], /) -> None:
         """Append messages of the environment."""
         after = [*self._messages, *messages]
-        merged, self._mask, self._logprobs = await self._loop.ct_merge_context_msg(
-            self._messages, after, self.ids, self._mask, self._logprobs
+        merged, self.mask, self.logprobs = await self._loop.ct_merge_context_msg(
+            self._messages, after, self.ids, self.mask, self.logprobs
         )
         self.ids, self._messages = merged.token_ids, after
 
