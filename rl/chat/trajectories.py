@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from simia_gym.actions import Grammar, strip_thinking
@@ -16,7 +16,7 @@ from simia_gym.errors import InputError
 from simia_gym.policies import load_policy
 from simia_gym.rl.chat.tokens import template_message
 from simia_gym.rollout.play import play
-from simia_gym.types import JsonObject, Message, Split
+from simia_gym.types import Message, Split
 from simia_gym.views.history import HistoryView
 
 _KEPT = ("role", "content", "name")
@@ -57,10 +57,6 @@ class Trajectory:
             return self
         said = [place for place, message in enumerate(self.messages) if message["role"] == "assistant"]
         return replace(self, messages=self.messages[: said[:turns][-1] + 1])
-
-    def to_json(self) -> JsonObject:
-        """Plain JSON values, as a line of a data set."""
-        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> Trajectory:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def write_trajectories(path: Path | str, trajectories: Iterable[Trajectory]) -> 
     """Write a data set as Parquet if the name ends in ``.parquet``, else as JSON lines; return the number of rows."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [trajectory.to_json() for trajectory in trajectories]
+    rows = [asdict(trajectory) for trajectory in trajectories]
     if path.suffix == PARQUET:
         require("trl", "datasets")
         from datasets import Dataset

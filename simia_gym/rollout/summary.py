@@ -139,11 +139,6 @@ class Summary:
         if note.get("masked"):
             self.shadow["masked"] += 1
 
-    @property
-    def invalid(self) -> int:
-        """Episodes without a reward."""
-        return self.all.invalid
-
 
 def fault_name(record: Record) -> str:
     """Why an episode is invalid: ``role:kind`` of its fault, or that the reward could not tell."""

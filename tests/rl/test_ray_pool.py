@@ -147,7 +147,7 @@ def test_an_episode_that_never_returns_is_interrupted_in_a_worker_too(desk: Path
     stuck = [record for record in records if record.seed % 7 == 0]
     assert stuck
     assert [(record.fault or {}).get("kind") for record in stuck] == ["timeout"] * len(stuck)
-    assert pool.summary.invalid == len(stuck)
+    assert pool.summary.all.invalid == len(stuck)
     assert pool.lost == 0
 
 

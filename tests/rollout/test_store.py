@@ -40,9 +40,9 @@ def test_faulted_episodes_are_redone(roll: Roll, expert: Make) -> None:
             return inner.act(messages)
 
     inner = expert()
-    assert roll(Sometimes).invalid == 2
+    assert roll(Sometimes).all.invalid == 2
     summary = roll(expert, resume=True)
-    assert (summary.invalid, summary.reused) == (0, 4)
+    assert (summary.all.invalid, summary.reused) == (0, 4)
     assert len(roll.records) == 6
     assert all(record.valid for record in roll.records)
     assert not list(roll.path.parent.glob(".*"))

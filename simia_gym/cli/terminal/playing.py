@@ -124,7 +124,7 @@ def _tell(output: Output, run: Run, ended: Ended, show: Show) -> int:
         lines.append(f"stopped: {ended.message}; {summary.all.valid} of {total} episodes are done")
     lines += _to_go_on(run, ended, again)
     show(output, run, ended, facts, [*lines, f"record: {path}"])
-    return 1 if summary.invalid or ended.stopped else 0
+    return 1 if summary.all.invalid or ended.stopped else 0
 
 
 def _to_go_on(run: Run, ended: Ended, command: str) -> list[str]:

@@ -76,10 +76,10 @@ def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 def fault_lines(summary: Summary) -> list[str]:
     """One line on faults, and one example of each."""
-    if not summary.invalid:
+    if not summary.all.invalid:
         return [f"faults: none; valid episodes: {summary.all.episodes}"]
-    verbs = "is invalid and counts" if summary.invalid == 1 else "are invalid and count"
-    lines = [f"faults: {summary.invalid} of {counted(summary.all.episodes, 'episode')} {verbs} in no rate"]
+    verbs = "is invalid and counts" if summary.all.invalid == 1 else "are invalid and count"
+    lines = [f"faults: {summary.all.invalid} of {counted(summary.all.episodes, 'episode')} {verbs} in no rate"]
     lines += [f"  {name} x {count}: {one_line(summary.messages[name])}" for name, count in summary.faults.most_common()]
     return lines
 
@@ -96,7 +96,7 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
         "success_interval": list(wilson(total.successes, total.valid)) if total.valid else None,
         "mean_reward": total.mean_reward,
         "mean_turns": total.mean_turns,
-        "faults": summary.invalid,
+        "faults": summary.all.invalid,
         "fault_kinds": dict(sorted(summary.faults.items())),
         "reused": summary.reused,
         "kinds": {
