@@ -95,7 +95,7 @@ def play(kind: Kind, episodes: int, workers: int | None, seed: int) -> float:
         asyncio.run(pool.run(store))
         seconds = time.perf_counter() - began
     if pool.summary.all.valid != episodes:
-        raise RuntimeError(f"{pool.summary.invalid} episodes are invalid: {pool.summary.messages}")
+        raise RuntimeError(f"{pool.summary.all.invalid} episodes are invalid: {pool.summary.messages}")
     return seconds
 
 
