@@ -126,13 +126,16 @@ class HFPolicy:
 
     Its earlier turns are in the prompt as the sampled tokens. When the context is full, the episode is truncated and
     its current state is judged.
+
+    Attributes:
+        conversation: The tokens of the episode so far; ``None`` before the first action.
     """
 
     def __init__(self, source: HFPolicies) -> None:
         self._source = source
+        self.conversation: Conversation | None = None
         self._seed = self._turn = 0
         self._shown: Sequence[Message] = ()
-        self._conversation: Conversation | None = None
         self._name = ""
         self._begin()
 
@@ -152,35 +155,30 @@ class HFPolicy:
         from simia_gym.rl.chat.tokens import Conversation
         from simia_gym.rl.generation.generator import GenerationError
 
-        if self._conversation is None or not continues(messages, self._shown):
-            self._conversation = Conversation(self._source.tokenizer, messages, self._source.thinking)
+        if self.conversation is None or not continues(messages, self._shown):
+            self.conversation = Conversation(self._source.tokenizer, messages, self._source.thinking)
         else:
             new = list(messages[len(self._shown) :])
-            self._conversation.heard(new[1:] if new[0].get("role") == "assistant" else new)
+            self.conversation.heard(new[1:] if new[0].get("role") == "assistant" else new)
         self._shown = list(messages)
         generator = self._source.generator
-        if len(self._conversation.ids) >= generator.max_length:
+        if len(self.conversation.ids) >= generator.max_length:
             if not self._turn:
-                length = len(self._conversation.ids)
+                length = len(self.conversation.ids)
                 message = f"the prompt has {length} tokens and leaves no room for a turn in {generator.max_length}"
                 raise Fault("prompt_too_long", message, role="policy")
             raise Cut
         try:
-            turn = await generator.generate(self._name, self._conversation.ids, self._turn_sampling())
+            turn = await generator.generate(self._name, self.conversation.ids, self._turn_sampling())
         except GenerationError as error:
             raise Fault("generation", str(error), role="policy") from error
         self._turn += 1
         if turn.stop == "length":
             self._source.count_cut(len(turn.token_ids))
-        return self._conversation.said(turn.token_ids, turn.logprobs)
-
-    @property
-    def conversation(self) -> Conversation | None:
-        """The tokens of the episode so far."""
-        return self._conversation
+        return self.conversation.said(turn.token_ids, turn.logprobs)
 
     def _begin(self) -> None:
-        self._conversation = None
+        self.conversation = None
         self._shown, self._turn = (), 0
         self._name = f"{id(self)}/{self._seed}"
         generator = self._source._generator
