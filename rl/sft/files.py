@@ -14,11 +14,12 @@ from typing import Any
 import orjson
 
 from simia_gym.actions import Grammar, get_grammar
+from simia_gym.actions.calls import call_from
 from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
-from simia_gym.common.files import parse_json, read_jsonl
-from simia_gym.errors import InputError
+from simia_gym.common.files import read_jsonl
+from simia_gym.errors import ActionError, InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.record.transcript import transcript
 from simia_gym.rl.chat.trajectories import Trajectory, trajectories_of
@@ -112,15 +113,11 @@ def _with_calls(message: Message, where: str) -> Message:
         content = f"{OPEN}\n{thought}\n{CLOSE}\n\n{content}"
     if not listed or not isinstance(content, str):
         return {**message, "content": content}
-    calls = []
-    for item in listed:
-        function = item.get("function") or item
-        arguments = function.get("arguments")
-        decoded = parse_json(arguments, where=where) if isinstance(arguments, str) else arguments
-        if not isinstance(function.get("name"), str) or not isinstance(decoded, dict):
-            raise InputError("a tool call has no name or no arguments", where=where, fix="Fix the row.")
-        calls.append(ToolCall(function["name"], decoded))
-    text = get_grammar("tools").render(Calls(tuple(calls)))
+    try:
+        read = [call_from(item, lenient=True) for item in listed]
+    except ActionError as error:
+        raise InputError(f"a tool call cannot be read. {error}", where=where, fix="Fix the row.") from error
+    text = get_grammar("tools").render(Calls(tuple(ToolCall(call.name, call.arguments) for call in read)))
     return {"role": message["role"], "content": "\n".join(filter(None, [content.strip(), text]))}
 
 

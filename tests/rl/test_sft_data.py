@@ -108,6 +108,22 @@ def test_rows_of_tasks_for_testing_are_refused(tmp_path: Path) -> None:
         list(read_trajectories(path))
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ({"function": {"arguments": "{}"}}, 'no "name"'),
+        ({"function": {"name": "get", "arguments": "{"}}, "not valid JSON"),
+        ({"function": {"name": "get", "arguments": "[]"}}, "must be a JSON object"),
+        ("get", "must be a JSON object"),
+    ],
+)
+def test_a_tool_call_that_cannot_be_read_is_refused_with_its_row(call: Any, said: str, tmp_path: Path) -> None:
+    broken = [*TALK[:2], {"role": "assistant", "content": None, "tool_calls": [call]}]
+    path = rows(tmp_path / "rows.jsonl", {}, {"messages": broken})
+    with pytest.raises(InputError, match=rf"rows.jsonl:2: a tool call cannot be read[^\n]*{said}"):
+        list(read_trajectories(path))
+
+
 def test_a_file_that_is_missing_or_not_text_is_refused_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "latin.jsonl").write_bytes(b'{"messages": "\xe9"}\n')
     for name, said in (("latin.jsonl", "not UTF-8"), ("no.jsonl", "no such file"), ("no.parquet", "no such file")):
