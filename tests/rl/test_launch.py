@@ -83,7 +83,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n{"step": ')
     forget_after(tmp_path, 1)
     (tmp_path / "episodes" / "worker-0.jsonl").write_text('{"step": 1}\n{"step": \n')
-    with pytest.raises(InputError, match=r"worker-0\.jsonl: a line is broken: Expecting value"):
+    with pytest.raises(InputError, match=r"worker-0\.jsonl:2: the line is broken \(Expecting value"):
         forget_after(tmp_path, 1)
 
 

@@ -25,7 +25,6 @@ from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.record.blobs import BlobFile, blob_path
-from simia_gym.rl.verl_run.log import Tail
 from simia_gym.rollout.jobs import Job, Plan, make_job
 from simia_gym.rollout.pool import make_record
 from simia_gym.types import JsonObject, Task
@@ -226,8 +225,12 @@ def _purpose(record: JsonObject) -> str:
 
 def _keep(folder: Path, wanted: Callable[[JsonObject], bool], files: str = "*.jsonl") -> None:
     for path in sorted(folder.glob(files)):
-        try:
-            kept = [raw + b"\n" for raw in Tail(path).lines() if wanted(json.loads(raw))]
-        except ValueError as error:
-            raise InputError(f"a line is broken: {error}", where=str(path), fix="Take the line out.") from None
+        *lines, _ = path.read_bytes().split(b"\n")  # what has no end is torn
+        kept = []
+        for number, line in enumerate(lines, 1):
+            try:
+                kept += [line + b"\n"] if wanted(json.loads(line)) else []
+            except (ValueError, TypeError, KeyError) as error:
+                what = f"the line is broken ({error})"
+                raise InputError(what, where=f"{path}:{number}", fix="Take the line out.") from None
         write_whole(path, b"".join(kept))
