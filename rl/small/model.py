@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simia_gym.errors import InputError
-from simia_gym.rl.small.copying import notes, write_copying_heads
+from simia_gym.rl.small.copying import PAIRS, notes, write_copying_heads
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ ROPE_THETA = 1e6
 
 def can_copy(size: Size) -> bool:
     """Whether copying heads can be initialised in this shape: heads must be wide enough to distinguish tokens."""
-    return size.layers >= 2 and notes(size.hidden, size.head_dim) >= 1 and size.hidden <= 8 * size.head_dim
+    wide = size.head_dim >= 2 * PAIRS and size.hidden <= 8 * size.head_dim
+    return wide and size.layers >= 2 and notes(size.hidden, size.head_dim) >= 1
 
 
 def make_model(size: Size, tokenizer: Any, *, max_length: int, seed: int, copying: bool = False) -> Any:

@@ -217,8 +217,11 @@ def test_other_shapes_copy_too_as_far_as_a_head_can_tell_tokens_apart(size: str,
     assert copied(model(size, copying=True), page=100, seed=0) > least
 
 
-def test_a_model_too_wide_for_it_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new-policy", str(tmp_path), "--env", "simia/webshop-v0", "--size", "large", "--copying"]) == 2
+@pytest.mark.parametrize("shape", [["--size", "large"], ["--size", "tiny", "--hidden", "32", "--heads", "4"]])
+def test_a_model_too_wide_for_it_or_with_heads_too_narrow_is_refused(
+    shape: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new-policy", str(tmp_path), "--env", "simia/webshop-v0", *shape, "--copying"]) == 2
     assert "made for small models" in capsys.readouterr().err
 
 
