@@ -199,18 +199,17 @@ class CheckedSimulator:
                 raise Fault(CUT_OFF, message, role="simulator")
             cut_by = asked.slice.cut_by
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
-        after: Any = answer.state
-        info = self.domain.extras(after)
         failed = answer.outcome == "error"
         render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:
-            return replace(answer, info=info)
+            return answer
         try:
-            shown = render(after, asked.call)
+            assert answer.state is not None  # the check gives it
+            shown = render(answer.state, asked.call)
             if failed and self.feedback == "explain":
                 said = answer.observation
                 shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
-            return replace(answer, observation=shown, info=info)
+            return replace(answer, observation=shown)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
@@ -219,8 +218,10 @@ class CheckedSimulator:
         meta: JsonObject = {"route": route}
         if asked.slice.cut:
             meta["cut"] = list(asked.slice.cut)
+        assert accepted.state is not None  # the check gives it
         return replace(
             accepted,
+            info=self.domain.extras(accepted.state),
             end="terminal_tool" if asked.spec.terminal and accepted.outcome == "ok" else None,
             meta=meta,
             # With reveals, the episode applies both, because revealed rows also enter its initial state.
