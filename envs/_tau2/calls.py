@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.errors import ToolError
-from simia_gym.state import Draft
-from simia_gym.types import Row
 
 _CALLER = "Environment.make_tool_call()"
 
@@ -70,14 +68,11 @@ def check_hashable(key: object) -> None:
         raise ToolError(f"unhashable type: {type(key).__name__!r}", "invalid_arguments")
 
 
-def need(db: Draft, table: str, key: object, message: str, why: str) -> Row:
-    """A row that a call names.
+def absent(key: object, message: str, why: str) -> ToolError:
+    """The error of a call that names a row that is not there.
 
     Raises:
-        ToolError: There is no such row, or a list or an object was given where a key belongs.
+        ToolError: A list or an object was given where a key belongs.
     """
-    row = db.get(table, key) if isinstance(key, str) else None
-    if row is None:
-        check_hashable(key)
-        raise ToolError(message, "not_found", why)
-    return row
+    check_hashable(key)
+    return ToolError(message, "not_found", why)

@@ -48,11 +48,11 @@ class Tau2World(World):
         if compat not in (None, *self.releases):
             raise ValueError(f"compat is {compat!r}; it can be None or {' or '.join(map(repr, self.releases))}")
         self.tau2 = compat is not None
+        if self.tau2:  # no override, which would be one more function on the way of every sound action
+            self.refuse = self._refuse_as_python  # type: ignore[method-assign]
 
-    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-        """With ``compat="tau2"`` name and arguments are checked as a Python call checks them."""
-        if not self.tau2:
-            return super().refuse(state, call, feedback)
+    def _refuse_as_python(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Check name and arguments as a Python call checks them."""
         spec = self.tools.get(call.name)
         parameters = None if spec is None else [*spec.parameters["properties"]]
         problem = calling_problem(self.toolkit, call.name, parameters, call.arguments)

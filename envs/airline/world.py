@@ -19,7 +19,7 @@ from pydantic import Field
 from simia_gym.common.validation import validated
 from simia_gym.domain.tools import tool
 from simia_gym.envs._tau2 import data
-from simia_gym.envs._tau2.calls import check_hashable, need
+from simia_gym.envs._tau2.calls import absent, check_hashable
 from simia_gym.envs._tau2.rows import Tables
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.airline import error_hints
@@ -384,7 +384,10 @@ class AirlineWorld(Tau2World):
 
 
 def _need(db: Draft, table: str, key: object) -> Row:
-    return need(db, table, key, f"{table.removesuffix('s').capitalize()} {key} not found", error_hints.ABSENT[table])
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        raise absent(key, f"{table.removesuffix('s').capitalize()} {key} not found", error_hints.ABSENT[table])
+    return row
 
 
 def _need_departure(db: Draft, flight_number: object, date: object) -> Row:

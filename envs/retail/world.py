@@ -13,7 +13,7 @@ from functools import partial
 
 from simia_gym.domain.tools import tool
 from simia_gym.envs._tau2 import data
-from simia_gym.envs._tau2.calls import check_hashable, need
+from simia_gym.envs._tau2.calls import absent, check_hashable
 from simia_gym.envs._tau2.world import Tau2World, renderer_of
 from simia_gym.envs.retail import error_hints
 from simia_gym.envs.retail.lookup import find_by_email, find_by_name, find_variant, list_products
@@ -335,7 +335,10 @@ class RetailWorld(Tau2World):
 
 
 def _need(db: Draft, table: str, key: object) -> Row:
-    return need(db, table, key, f"{table.removesuffix('s').capitalize()} not found", error_hints.ABSENT[table])
+    row = db.get(table, key) if isinstance(key, str) else None
+    if row is None:
+        raise absent(key, f"{table.removesuffix('s').capitalize()} not found", error_hints.ABSENT[table])
+    return row
 
 
 def _order(db: Draft, order_id: object, status: str, what: str, *others: str) -> Row:

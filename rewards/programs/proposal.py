@@ -87,7 +87,7 @@ def _told(
             continue
         said = read(told.text).standing
         kept: list[Reading] = []
-        for part in said.parts if others else [said]:
+        for part in said.parts if not inside or any(other.stands_in(said) for other in others) else [said]:
             if mine.stands_in(part):
                 inside = True
             elif any(other.stands_in(part) for other in others):

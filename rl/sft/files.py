@@ -90,11 +90,11 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         for number, row in read_jsonl(path, what="file"):
             yield f"{path}:{number}", row
         return
+    if not path.is_file():
+        raise InputError("there is no such file", where=str(path), fix="Check the path.")
     require("trl", "datasets")
     from datasets import Dataset
 
-    if not path.is_file():
-        raise InputError("there is no such file", where=str(path), fix="Check the path.")
     for number, row in enumerate(Dataset.from_parquet(str(path)), start=1):
         yield f"{path}, row {number}", row
 

@@ -42,7 +42,9 @@ def decode_at(text: str, position: int) -> tuple[Any, int]:
         JsonProblem: There is no valid value.
     """
     try:
-        value, end = _DECODER.raw_decode(text, position)
+        value, end = _SCAN(text, position)
+    except StopIteration as error:
+        raise JsonProblem("Expecting value", error.value) from None
     except json.JSONDecodeError as error:
         raise _problem_of(error) from None
     except ValueError as error:
@@ -103,7 +105,8 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, object_pairs_hook=_pairs)
+_DECODER: Any = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse, object_pairs_hook=_pairs)
+_SCAN = _DECODER.scan_once  # what raw_decode() calls
 
 
 def _depth(value: Any) -> int:

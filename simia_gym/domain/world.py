@@ -155,8 +155,11 @@ class World:
 
     async def answer(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         """Run one call; like `call`, but other episodes go on while a tool waits."""
-        refusal = self.refuse(state, call, feedback) or refuse_size(call, self.limits[call.name])
-        refusal = refusal or declared_error(self.tools[call.name], state, call, feedback)
+        refusal = self.refuse(state, call, feedback)
+        if refusal is None and 4 * len(repr(call.arguments)) > self.limits[call.name].arguments:
+            refusal = refuse_size(call, self.limits[call.name])  # a character has at most four bytes
+        if refusal is None and self.tools[call.name].errors:
+            refusal = declared_error(self.tools[call.name], state, call, feedback)
         return self._with_page(refusal, state, call, feedback) if refusal else await self.execute(state, call, feedback)
 
     async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
@@ -193,7 +196,8 @@ class World:
         if isinstance(result, bytes):
             result = as_text(result)
         observation = result if isinstance(result, str) else _write_result(result)
-        if large := self.limits[call.name].too_large(ops, observation):
+        limits = self.limits[call.name]
+        if (ops or len(observation) > limits.observation) and (large := limits.too_large(ops, observation)):
             answer = error_transition(f"Error: the answer is too large: {large}", TOO_LARGE)
             return self._with_page(answer, state, call, feedback)
         return Transition(observation, ops, end=end, info=own_code("info", self.info, after), state=after)

@@ -57,7 +57,8 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[
     mark = len(ops)
     # Keys that keep their position: the longest prefix of `after` whose keys occur in `before` in the same order.
     ahead = iter(before)
-    kept = dict.fromkeys(takewhile(lambda key: key in ahead, after))
+    same = list(before) == list(after)
+    kept = before if same else dict.fromkeys(takewhile(lambda key: key in ahead, after))
     added = list(after)[len(kept) :]
     moved = sum(key in before for key in added)
     if moved > 1 or (moved and not kept):
@@ -68,7 +69,7 @@ def _dicts(before: dict[str, Any], after: dict[str, Any], path: Path, ops: list[
     for key in kept:
         old, new = before[key], after[key]
         # Most values of a row are unchanged, which `identical` finds faster than recursion.
-        parts[key] = old if identical(old, new) else reconcile(old, new, (*path, key), ops)
+        parts[key] = old if old is new or identical(old, new) else reconcile(old, new, (*path, key), ops)
     ops.extend(make_remove((*path, key)) for key in before if key not in kept)
     additions = freeze({key: after[key] for key in added})
     ops.extend(make_op("add", (*path, key), value) for key, value in additions.items())

@@ -64,7 +64,13 @@ class State:
     def get(self, table: str, key: str) -> FrozenDict | None:
         """Read a row: read-only, or None if it does not exist."""
         held = self._tables.get(table)
-        return None if held is None else held.get(key)
+        if held is None:
+            return None
+        for layer in held.layers:
+            entry = layer.entries.get(key)
+            if entry is not None:
+                return entry[1]
+        return held.base.rows.get(key)
 
     def has(self, table: str, key: str) -> bool:
         """Whether the row exists."""

@@ -27,6 +27,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.text_cache import cached_by_text
 from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import InputError
 from simia_gym.language import Act, Cue, Detail, Reading, Sentence, asked, read
@@ -112,14 +113,7 @@ class Cues:
 
     def hear(self, text: str) -> Heard:
         """Understand a message of the agent; the text may be wrapped in JSON or markup."""
-        reading = read(text)
-        asks: dict[str, None] = {}
-        acts: set[Act] = set()
-        for said in reading.said:
-            slots = _asked(self, said.sentence)
-            asks.update(dict.fromkeys(slots))
-            acts |= said.acts if said.firm or not slots else said.acts - {"confirm"}
-        return Heard(reading, tuple(asks), frozenset(acts))
+        return _heard(text, self)
 
     def tokens_in(self, kind: str, text: str) -> frozenset[str]:
         """The values in a lower-case text that match a token pattern, without a leading ``#``."""
@@ -133,7 +127,20 @@ class Cues:
         return cue is not None and cue.occurs(text)
 
 
-# Without the cache, a step of retail costs 7 to 16% more.
+# Without this cache fixed tasks of retail play 3% fewer steps a second and fresh ones 2%; without the one below fresh
+# tasks take 2.5% more instructions.
+@cached_by_text
+def _heard(text: str, cues: Cues) -> Heard:
+    reading = read(text)
+    asks: dict[str, None] = {}
+    acts: set[Act] = set()
+    for said in reading.said:
+        slots = _asked(cues, said.sentence)
+        asks.update(dict.fromkeys(slots))
+        acts |= said.acts if said.firm or not slots else said.acts - {"confirm"}
+    return Heard(reading, tuple(asks), frozenset(acts))
+
+
 @lru_cache(maxsize=4096)
 def _asked(cues: Cues, sentence: Sentence) -> tuple[str, ...]:
     return tuple(asked(sentence, cues.slots))

@@ -296,8 +296,9 @@ class _Turn:
     def _proposed(self) -> None:
         """Answer a request for confirmation of what the user wants."""
         request, memory = self.request, self.memory
-        wrong = [item.slot for item in request.expect if self._contradicts(item)]
         named = self._named()
+        unsure = {*range(len(request.expect))}.difference(named).union(memory.named)
+        wrong = [item.slot for index, item in enumerate(request.expect) if index in unsure and self._contradicts(item)]
         if wrong and memory.objections >= _PATIENCE:
             self._leave(_GIVE_UP, "give_up")
         elif wrong:

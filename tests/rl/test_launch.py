@@ -451,6 +451,7 @@ def test_variables_of_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_policy_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no config\.json"):
         check_policy(tmp_path, plan_of())
+    pytest.importorskip("transformers", reason='transformers is not installed: pip install "simia-gym[rl]"')
     shape = {"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
     shape |= {"intermediate_size": 128, "vocab_size": 10, "max_position_embeddings": 4096}
     (tmp_path / "config.json").write_text(json.dumps(shape), encoding="utf-8")
