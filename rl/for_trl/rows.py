@@ -7,6 +7,7 @@ the column ``episode``, and under the key ``episode`` of the prompt's last messa
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ class EpisodeStart:
         return group if round_ is None else f"{group}@{round_}"
 
 
-class EpisodeRows:
+class EpisodeRows(ABC):
     """Encodes the rows of environments, and decodes them; what both interfaces of TRL have in common.
 
     Args:
@@ -184,6 +185,6 @@ class EpisodeRows:
         *before, last = self._prompt(self.suites[env], task)
         return {"prompt": [*before, {**last, KEY: text}], "environment": env, KEY: text}
 
+    @abstractmethod
     def _prompt(self, suite: Suite, task: Task) -> list[JsonObject]:
         """The messages of a row's prompt."""
-        raise NotImplementedError

@@ -135,12 +135,12 @@ def attend(
         1 x tokens x heads x size, and no weights.
 
     Raises:
-        NotImplementedError: The model changes the attention scores in a way that is not implemented.
+        ValueError: The model changes the attention scores in a way that this function does not compute.
     """
     plan: Plan | None = getattr(_current, "plan", None)
     changed = [name for name in ("softcap", "s_aux", "position_bias") if more.get(name) is not None]
     if plan is None or changed or attention_mask is not None:
-        raise NotImplementedError(", ".join(changed) or "attention without a plan, or with a mask")
+        raise ValueError(", ".join(changed) or "attention without a plan, or with a mask")
     keys, values = plan.slots.layer(module.layer_idx, key, value)
     at = (plan.row_index, plan.positions)
     keys.transpose(1, 2)[at] = key[0].transpose(0, 1)

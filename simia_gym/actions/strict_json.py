@@ -31,7 +31,7 @@ class JsonProblem(Exception):
 def skip_space(text: str, position: int) -> int:
     """The index of the next character that is not JSON white space."""
     match = _SPACE.match(text, position)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # no space is a match, too
     return match.end()
 
 

@@ -2,7 +2,7 @@
 
 from simia_gym.language.answer import Asserted
 from simia_gym.language.claim import Claim
-from simia_gym.language.conversation import Act, Detail, asked
+from simia_gym.language.conversation import Act, Detail, Said, asked
 from simia_gym.language.cue import Cue
 from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.promise import Promise
@@ -23,6 +23,7 @@ __all__ = [
     "Detail",
     "Promise",
     "Reading",
+    "Said",
     "Sentence",
     "Time",
     "asked",

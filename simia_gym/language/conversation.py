@@ -145,9 +145,9 @@ class Detail:
     quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """The dialogue acts of one sentence.
+    """The dialogue acts of one sentence; compared by identity, since `understand` keeps one for equal sentences.
 
     Attributes:
         sentence: The sentence.
@@ -191,10 +191,10 @@ def understand(sentence: Sentence) -> Said:
     return Said(sentence, frozenset(acts), requests, firm, claims)
 
 
-def asked(sentence: Sentence, details: Mapping[str, Detail]) -> list[str]:
+def asked(said: Said, details: Mapping[str, Detail]) -> list[str]:
     """Names of the domain's details that a sentence asks for, in order of mention."""
-    said = understand(sentence)
-    text, confirms = sentence.plain, "confirm" in said.acts
+    sentence, confirms = said.sentence, "confirm" in said.acts
+    text = sentence.plain
     if not (confirms or said.requests or _asks_for_items(sentence.head)):
         return []
     valued = _VALUE.search(text) is not None

@@ -143,7 +143,8 @@ async def test_prompts_that_begin_alike_are_computed_once_even_if_they_come_toge
         assert generator.statistics.prefilled == len(SYSTEM) + 8 * 12
 
 
-async def test_more_conversations_than_slots_all_come_to_their_end() -> None:
+async def test_more_conversations_than_slots_all_come_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simia_gym.rl.generation.slots._PATIENCE", 60.0)  # a busy machine may take long between turns
     with Generator(make_model(), end_ids=[END], max_length=256, slots=2, chunk=32) as generator:
         talks = await asyncio.gather(*(play(generator, number, Sampling(max_tokens=3)) for number in range(9)))
         assert generator.statistics.requests == 27
