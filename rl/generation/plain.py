@@ -12,21 +12,26 @@ import torch
 from simia_gym.errors import InputError
 from simia_gym.rl.generation.attention import Segment
 
+_CACHE = ("cache", "past_key_values")
+"""What models call their cache of keys and values, as an argument and in the output; the newest name first."""
+
 
 class PlainRunner:
     """Runs each conversation separately. Slow, but works for every model with a cache.
 
     Raises:
-        InputError: The model takes no ``past_key_values``.
+        InputError: The model takes no cache of keys and values.
     """
 
     def __init__(self, model: Any) -> None:
         self.model, self._precision = model, precision_of(model)
         self._caches: dict[int, Any] = {}
         names = arguments_of(model)
-        if "past_key_values" not in names:
+        known = next((name for name in _CACHE if name in names), None)
+        if known is None:
             what = f"{type(model).__name__} has no cache of keys and values"
-            raise InputError(what, where="model", fix="Use a model that generates with past_key_values.")
+            raise InputError(what, where="model", fix=f"Use a model that generates with {' or '.join(_CACHE)}.")
+        self._cache_name = known
         self._keeps, self._places = "logits_to_keep" in names, "position_ids" in names
 
     def forward(self, segments: Sequence[Segment]) -> Any:
@@ -36,18 +41,19 @@ class PlainRunner:
             if segment.start == 0:
                 self._caches.pop(segment.slot, None)
             device = self.model.device
-            more: dict[str, Any] = {"logits_to_keep": 1} if self._keeps else {}
+            more: dict[str, Any] = {self._cache_name: self._caches.get(segment.slot)}
+            if self._keeps:
+                more["logits_to_keep"] = 1
             if self._places:
                 end = segment.start + len(segment.ids)
                 more["position_ids"] = torch.arange(segment.start, end, device=device)[None]
             with self._precision:
                 done = self.model(
                     input_ids=torch.tensor([list(segment.ids)], device=device),
-                    past_key_values=self._caches.get(segment.slot),
                     use_cache=True,
                     **more,
                 )
-            self._caches[segment.slot] = done.past_key_values
+            self._caches[segment.slot] = getattr(done, self._cache_name)
             if segment.wanted:
                 rows.append(done.logits[0, -1])
         return torch.stack(rows) if rows else torch.empty(0, 0)

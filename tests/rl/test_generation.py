@@ -6,7 +6,7 @@ import asyncio
 import functools
 import random
 from collections.abc import Iterator
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +21,9 @@ need("torch", "transformers")
 import torch
 
 from simia_gym.rl.chat.play import Turn
+from simia_gym.rl.generation.attention import Segment
 from simia_gym.rl.generation.generator import GenerationError, Generator
+from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampling
 
 END = 5
@@ -282,3 +284,32 @@ async def test_what_cannot_be_sampled_is_refused(generator: Generator) -> None:
     for settings, words in (({"temperature": -1}, "temperature"), ({"top_p": 0}, "top_p"), ({"max_tokens": 0}, "max")):
         with pytest.raises(InputError, match=words):
             Sampling(**settings)  # type: ignore[arg-type]
+
+
+class Remembering(torch.nn.Module):
+    """A model whose logits are how often it has seen each token, itself remembered in a cache."""
+
+    device = torch.device("cpu")
+
+    def count(self, name: str, ids: Any, seen: Any) -> Any:
+        seen = torch.bincount(ids[0], minlength=4) + (0 if seen is None else seen)
+        return SimpleNamespace(logits=seen[None, None].float(), **{name: seen})
+
+
+class Newer(Remembering):
+    def forward(self, input_ids: Any, cache: Any = None, use_cache: bool = False) -> Any:
+        return self.count("cache", input_ids, cache)
+
+
+class Older(Remembering):
+    def forward(self, input_ids: Any, past_key_values: Any = None, use_cache: bool = False) -> Any:
+        return self.count("past_key_values", input_ids, past_key_values)
+
+
+@pytest.mark.parametrize("kind", [Newer, Older])
+def test_a_cache_goes_by_the_name_that_the_model_has_for_it(kind: type[Remembering]) -> None:
+    runner = PlainRunner(kind())
+    runner.forward([Segment(0, 0, [1, 1], False), Segment(1, 0, [3], False)])
+    assert runner.forward([Segment(0, 2, [2], True), Segment(1, 1, [3], True)]).tolist() == [[0, 2, 1, 0], [0, 0, 0, 2]]
+    with pytest.raises(InputError, match="Linear has no cache"):
+        PlainRunner(torch.nn.Linear(1, 1))
