@@ -143,7 +143,7 @@ class ToolSpec:
     @cached_property
     def validator(self) -> jsonschema_rs.Validator:
         """The compiled schema of the arguments."""
-        return jsonschema_rs.validator_for(thaw(self.parameters))
+        return json_schema_validator(thaw(self.parameters))
 
     def problem(self, arguments: JsonObject) -> str:
         """Name the first invalid argument of a call in one sentence for the policy; some argument must be invalid."""

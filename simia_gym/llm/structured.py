@@ -6,13 +6,12 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import jsonschema_rs
 import orjson
 
 from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
 from simia_gym.actions.thinking import CLOSE, strip_thinking
 from simia_gym.common.json_encoding import encode
-from simia_gym.common.schema_errors import most_relevant_problem
+from simia_gym.common.schema_errors import json_schema_validator, most_relevant_problem
 from simia_gym.errors import Fault
 from simia_gym.llm.transport.failures import Failure
 from simia_gym.llm.types import ChatRequest, Reply, ReplySchema
@@ -32,7 +31,7 @@ class Form:
 
     def __init__(self, reply: ReplySchema) -> None:
         self.reply = reply
-        self._validator = jsonschema_rs.validator_for(reply.schema)
+        self._validator = json_schema_validator(reply.schema)
         strict = fits_strict(reply.schema)
         inner = {"name": reply.name, "schema": reply.schema, "strict": strict}
         self.format = {

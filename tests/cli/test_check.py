@@ -64,6 +64,7 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
     ("rubric.yaml", "+", own(OWN_DATA), 1, "rubric.yaml:19: criterion 'x'", "'lones' names no table"),
     ("tasks/train.jsonl", '"goal": [', f'"goal": [{GONE}, ', 1, "train-lend: goal operation", "'/lones/L-9' names"),
     ("rubric.yaml", "!", "- {id: c, kind: interaction, check: {program: no_writes}}\n", 1, "", "null succeeds"),
+    ("state.schema.json", '"type": "object"', '"$ref": "http://127.0.0.1:9/r"', 1, "schema.json", "is not read"),
     ("policy.md", "!", "\n", 1, "policy.md", "is empty"),
     ("expert.py", "MOST_LOANS = 3", "MOST_LOANS = 9", 1, "test-full", "expert does not succeed"),
 ]
