@@ -6,7 +6,7 @@ Trainers of chat models read the column ``messages``; the other columns describe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from simia_gym.record.records import Record, read_records
 from simia_gym.record.transcript import transcript
 from simia_gym.rl.chat.trajectories import Trajectory, trajectories_of
 from simia_gym.rl.extras import require
-from simia_gym.types import Calls, Message, ToolCall
+from simia_gym.rl.sft.arrow_nulls import without_padding
+from simia_gym.types import Calls, JsonObject, Message, ToolCall
 from simia_gym.views.history import HistoryView
 
 PARQUET = ".parquet"
@@ -46,7 +47,11 @@ def write_trajectories(path: Path | str, trajectories: Iterable[Trajectory]) -> 
 
 
 def read_trajectories(
-    path: Path | str, *, system: Callable[[str], str | None] | None = None, prompt: str = ""
+    path: Path | str,
+    *,
+    system: Callable[[str], str | None] | None = None,
+    prompt: str = "",
+    tools: Callable[[str], Sequence[JsonObject]] = lambda _: (),
 ) -> Iterator[Trajectory]:
     """Read a data set of conversations.
 
@@ -60,16 +65,22 @@ def read_trajectories(
         system: Returns the system message of an environment, given its id or short name, for rows without one; ``None``
             for an unknown environment. Without this function such rows stay unchanged.
         prompt: Kind of that system message, ``full`` or ``compact``.
+        tools: Returns the tools of an environment, for rows of a Parquet file that have no column ``tools``: by their
+            schemas the nulls go that Arrow puts into calls.
 
     Raises:
         InputError: The file is missing; or a row is no conversation, has a dev or test task, or needs a system message
-            of an unknown environment; names the row.
+            of an unknown environment, or has a null of which nobody can say whose it is; names the row.
     """
     path = Path(path)
     for where, row in _rows(path):
         if isinstance(row, Mapping) and isinstance(row.get("messages"), list):
             name = str(row.get("env") or row.get("domain") or "")
-            row = {**row, "messages": _as_raw_text(row["messages"], where), "env": name}
+            messages = row["messages"]
+            if path.suffix == PARQUET and any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
+                known = _own_tools(row, where) or tools(name)
+                messages = [without_padding(one, known, where) if isinstance(one, Mapping) else one for one in messages]
+            row = {**row, "messages": _as_raw_text(messages, where), "env": name}
             row["source"] = row.get("source") or path.name
         found = Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
         if found.split in ("dev", "test"):
@@ -99,6 +110,23 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{path}, row {number}", row
 
 
+def _own_tools(row: Mapping[str, Any], where: str) -> list[JsonObject]:
+    """The tools in a row's column ``tools``, without the nulls that Arrow puts into schemas."""
+    found = row.get("tools")
+    if isinstance(found, str):
+        try:
+            found = orjson.loads(found)
+        except orjson.JSONDecodeError:
+            raise InputError("its tools are no JSON", where=where, fix="Fix the row.") from None
+    return [_without_nulls(tool) for tool in found if isinstance(tool, Mapping)] if isinstance(found, list) else []
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def _as_raw_text(messages: list[Any], where: str) -> list[Any]:
     """The messages with tool calls as text and without a greeting."""
     said = [_with_calls(message, where) if isinstance(message, dict) else message for message in messages]
@@ -118,7 +146,10 @@ def _with_calls(message: Message, where: str) -> Message:
     except ActionError as error:
         raise InputError(f"a tool call cannot be read. {error}", where=where, fix="Fix the row.") from error
     text = get_grammar("tools").render(Calls(tuple(ToolCall(call.name, call.arguments) for call in read)))
-    return {"role": message["role"], "content": "\n".join(filter(None, [content.strip(), text]))}
+    thinking, closed, said = content.rpartition(CLOSE)
+    # As Qwen3's template: a blank line after thinking, whatever follows, and a line's end after a text.
+    before = f"{thinking.lstrip()}{CLOSE}\n\n" if closed else ""
+    return {"role": message["role"], "content": before + "\n".join(filter(None, [said.strip(), text]))}
 
 
 def is_record_file(path: Path | str) -> bool:

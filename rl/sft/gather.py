@@ -14,6 +14,7 @@ from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError
 from simia_gym.rl.chat.trajectories import Trajectory, expert_play, training_suite, without_thinking
 from simia_gym.rl.sft.files import is_record_file, read_trajectories, recorded_trajectories
+from simia_gym.types import JsonObject
 
 TRAJECTORIES = 2_000
 """Default number of expert trajectories."""
@@ -149,11 +150,20 @@ def from_files(
         InputError: A file cannot be read, or no conversation has enough reward.
     """
     found = Gathered()
-    system = _system_messages(envs, prompt)
+    domain = _domains(envs, prompt)
+
+    def system(name: str) -> str | None:
+        found = domain(name)
+        return None if found is None else found.prompts[prompt]
+
+    def tools(name: str) -> Sequence[JsonObject]:
+        found = domain(name)
+        return () if found is None else found.tools
+
     kept: list[Trajectory] = []
     paths = list(paths)
     for path in paths:
-        rows: Iterator[Trajectory | None] = read_trajectories(path, system=system, prompt=prompt)
+        rows: Iterator[Trajectory | None] = read_trajectories(path, system=system, prompt=prompt, tools=tools)
         for item in recorded_trajectories(path) if is_record_file(path) else rows:
             if item is None:
                 found.faults += 1
@@ -182,8 +192,8 @@ def from_files(
     return found
 
 
-def _system_messages(envs: Sequence[str], prompt: str) -> Callable[[str], str | None]:
-    """A function from an environment's id, short name or domain name to its system message."""
+def _domains(envs: Sequence[str], prompt: str) -> Callable[[str], Domain | None]:
+    """A function from an environment's id, short name or domain name to its domain."""
 
     def domain_of(env: str) -> Domain:
         return training_suite(env, generated=1, prompt=prompt).domain
@@ -191,15 +201,15 @@ def _system_messages(envs: Sequence[str], prompt: str) -> Callable[[str], str | 
     given = {env: domain_of(env) for env in envs}
 
     @cache
-    def of(name: str) -> str | None:
+    def of(name: str) -> Domain | None:
         if not name and len(given) == 1:
-            return next(iter(given.values())).prompts[prompt]
+            return next(iter(given.values()))
         for env, domain in given.items():
             if name in (env, domain.name):
-                return domain.prompts[prompt]
+                return domain
         for env in env_ids():
             if name in (env, env.removeprefix("simia/").removesuffix("-v0")):
-                return domain_of(env).prompts[prompt]
+                return domain_of(env)
         return None
 
     return of

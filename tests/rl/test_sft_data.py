@@ -220,3 +220,94 @@ def test_a_policy_is_made_and_taught_for_a_domain_of_ones_own(desk: str) -> None
     card = read_card("run/policy")
     assert card is not None
     assert (card.envs, card.trained[-1]["trajectories"]) == ((desk,), 3)
+
+
+def tool(name: str, properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(required)}
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
+
+
+TEXT = {"type": "string"}
+MAYBE = {"type": ["string", "null"]}
+LINES = {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/line"}, {"type": "null"}]}}
+ORDER = tool("order", {"lines": LINES, "to": {"type": "object", "properties": {"city": TEXT, "zip": TEXT}}})
+ORDER["function"]["parameters"]["$defs"] = {
+    "line": {
+        "type": "object",
+        "properties": {"id": TEXT, "note": MAYBE, "count": {"type": "integer"}},
+        "required": ["note"],
+    }
+}
+TOOLS = [tool("find", {"name": TEXT}), tool("note", {"text": MAYBE}, ("text",)), tool("wait", {}), ORDER]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("find", {"name": "Ann"}),
+    ("note", {"text": None}),
+    ("wait", {}),
+    ("order", {"lines": [{"id": "a", "note": None}, {"note": "b", "count": 2}], "to": {"city": "Rome"}}),
+    ("order", {"to": {"zip": "1"}}),
+]
+
+
+def parquet(path: Path, calls: list[tuple[str, dict[str, Any]]], **columns: Any) -> Path:
+    """A file as Arrow writes it: calls of all tools have the arguments of all."""
+    need("datasets")
+    import pyarrow
+    import pyarrow.parquet
+
+    listed = [{"type": "function", "function": {"name": name, "arguments": given}} for name, given in calls]
+    said = [{"role": "assistant", "content": "", "tool_calls": [one]} for one in listed]
+    made = [{"messages": [*TALK[:2], one, {"role": "user", "content": "ok"}], **columns} for one in said]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(made), path)
+    return path
+
+
+@pytest.mark.parametrize("column", [TOOLS, json.dumps(TOOLS)], ids=["as objects", "as a text"])
+def test_the_nulls_that_arrow_puts_into_calls_are_not_learned(column: Any, tmp_path: Path) -> None:
+    path = parquet(tmp_path / "rows.parquet", CALLS, tools=column)
+    said = [item.messages[2]["content"] for item in from_files([path]).train]
+    read = [json.loads(text.removeprefix("<tool_call>\n").removesuffix("\n</tool_call>")) for text in said]
+    assert [(call["name"], call["arguments"]) for call in read] == CALLS
+
+
+def test_the_tools_of_an_environment_tell_which_nulls_are_arrows(tmp_path: Path) -> None:
+    calls = [("get_order_details", {"order_id": "#W1"}), ("find_user_id_by_email", {"email": "a@b.c"})]
+    for named, envs in (({"env": RETAIL}, ()), ({}, (RETAIL,))):
+        path = parquet(tmp_path / "rows.parquet", calls, **named)
+        first, second = (item.messages[2]["content"] for item in from_files([path], envs=envs).train)
+        assert json.loads(first[12:-13])["arguments"] == {"order_id": "#W1"}
+        assert json.loads(second[12:-13])["arguments"] == {"email": "a@b.c"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "calls", "said"),
+    [
+        ({}, CALLS[:2], r"row 1: find\.text is null, .* no schema says so"),
+        (
+            {"tools": [tool("find", {"name": TEXT, "more": MAYBE})]},
+            [("find", {"more": None, "name": "a"})],
+            "more is null",
+        ),
+        ({"tools": [tool("put", {"at": {"type": "object"}})]}, [("put", {"at": {"x": None}})], r"put\.at\.x is null"),
+        ({"tools": "["}, CALLS[:1], "its tools are no JSON"),
+    ],
+)
+def test_a_null_of_which_nobody_knows_whose_it_is_is_refused(
+    columns: dict[str, Any], calls: list[tuple[str, dict[str, Any]]], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        from_files([parquet(tmp_path / "rows.parquet", calls, **columns)])
+
+
+def test_a_call_beside_thinking_stands_behind_a_blank_line_as_in_qwen3s_template(tmp_path: Path) -> None:
+    call = {"type": "function", "function": {"name": "wait", "arguments": {}}}
+    written = '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'
+    thought = "<think>\nDone?\n</think>"
+    given = [
+        ({"reasoning_content": "Done?", "content": ""}, f"{thought}\n\n{written}"),
+        ({"reasoning_content": "Done?", "content": "Yes."}, f"{thought}\n\nYes.\n{written}"),
+        ({"content": thought}, f"{thought}\n\n{written}"),
+        ({"content": "Yes."}, f"Yes.\n{written}"),
+    ]
+    messages = [[*TALK[:2], {"role": "assistant", "tool_calls": [call], **one}] for one, _ in given]
+    found = from_files([rows(tmp_path / "rows.jsonl", *({"messages": one} for one in messages))])
+    assert [item.messages[2]["content"] for item in found.train] == [text for _, text in given]
