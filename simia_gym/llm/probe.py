@@ -17,7 +17,7 @@ from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
 from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import REDIRECTS, Failure, no_credit, of_status, one_line
-from simia_gym.llm.types import ChatRequest, ReplySchema
+from simia_gym.llm.types import ANY_VALUE, ChatRequest, ReplySchema
 
 _READY = "Reply with the word: ready"
 _SHOWN = 8
@@ -39,7 +39,7 @@ _FORM = ReplySchema(
     "city",
     {
         "type": "object",
-        "properties": {"name": {"type": "string"}, "code": {"type": ["string", "null"]}, "mayor": {}},
+        "properties": {"name": {"type": "string"}, "code": {"type": ["string", "null"]}, "mayor": ANY_VALUE},
         "required": ["name", "code"],
         "additionalProperties": False,
     },

@@ -13,6 +13,10 @@ from simia_gym.types import JsonObject
 
 _NOTHING: Mapping[str, Any] = FrozenDict()
 
+ANY_VALUE: JsonObject = {"type": ["string", "number", "boolean", "null", "object", "array"]}
+"""The schema of a value of any kind in a reply. It names the types, because some engines that hold a model to a schema
+can write hardly any value where it names none."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReplySchema:

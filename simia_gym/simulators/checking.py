@@ -15,7 +15,7 @@ import orjson
 from simia_gym.domain.limits import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
-from simia_gym.llm.types import ReplySchema
+from simia_gym.llm.types import ANY_VALUE, ReplySchema
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
@@ -44,7 +44,7 @@ _OPS: JsonObject = {
         "properties": {
             "op": {"type": "string", "enum": ["add", "replace", "remove", "test"]},
             "path": {"type": "string"},
-            "value": {},
+            "value": ANY_VALUE,
         },
         "required": ["op", "path"],
         "additionalProperties": False,

@@ -12,6 +12,7 @@ from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, preflight, probe
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.structured import fits_strict
+from simia_gym.llm.types import ANY_VALUE
 from simia_gym.simulators.checking import LEDGER_REPLY
 
 from ..model_server import Answer, Asked, ModelServer
@@ -66,7 +67,7 @@ def is_open(schema: Any) -> bool:
     """Whether somewhere a value may be of any kind."""
     if isinstance(schema, list):
         return any(is_open(item) for item in schema)
-    return isinstance(schema, dict) and (schema == {} or any(is_open(item) for item in schema.values()))
+    return isinstance(schema, dict) and (schema == ANY_VALUE or any(is_open(item) for item in schema.values()))
 
 
 def strict_only(asked: Asked) -> Any:
