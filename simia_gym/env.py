@@ -219,10 +219,15 @@ def log_once(fault: Fault) -> None:
 
 def step_values(episode: Episode, step: Step) -> tuple[str, float, bool, bool, dict[str, Any]]:
     """Gymnasium's five values of a step; the caller may change the info."""
-    info = {**step.info, "messages": list(map(dict, step.messages))}
+    info = {**step.info, "messages": list(map(_plain, step.messages))}
     if episode.history is not None and episode.ended is None:
         info["shown"] = episode.shown
     return step.observation, step.reward, step.terminated, step.truncated, info
+
+
+def _plain(message: Message) -> Message:
+    """A copy of an environment's message in OpenAI's layout."""
+    return {name: value for name, value in message.items() if name in ("role", "content", "tool_call_id")}
 
 
 def transcript_text(messages: list[Message]) -> str:

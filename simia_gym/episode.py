@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
+from simia_gym.actions.assistant import as_action, further_fields, with_provider
 from simia_gym.actions.calls import call_message, read_action
 from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
@@ -98,7 +99,8 @@ class Episode:
         self._in_use = threading.Lock()
         self._begun = False
         self._messages: list[FrozenDict] = []
-        self._unwritten: dict[int, tuple[int, Calls]] = {}
+        self._unwritten: dict[int, tuple[int, Calls, JsonObject | None]] = {}
+        self._provider: JsonObject | None = None
         self._in_a_row = _InARow()
         self.ledger = Ledger()
         self.state: State = domain.base
@@ -118,8 +120,8 @@ class Episode:
         The caller may change the list; the messages in it are shared and read-only, so that a long transcript need
         not be copied each turn. The policy's calls are written as messages here, when somebody reads them.
         """
-        for place, (turn, parsed) in self._unwritten.items():
-            self._messages[place] = calls_message(parsed, turn)
+        for place, (turn, parsed, provider) in self._unwritten.items():
+            self._messages[place] = calls_message(parsed, turn, provider)
         self._unwritten.clear()
         return [*self._messages]
 
@@ -289,7 +291,7 @@ class Episode:
         """Take one action of the policy.
 
         Args:
-            action: The policy's text, or an assistant message in OpenAI's layout.
+            action: The policy's text, or an assistant message in OpenAI's layout, also as an object of its SDK.
 
         Returns:
             The new messages; at the end also the verdict.
@@ -304,11 +306,19 @@ class Episode:
         try:
             if self.task is None or self.ended is not None:
                 raise EpisodeOver("this episode is over; call reset() to begin another")
+            try:
+                action = as_action(action)
+            except Fault as fault:
+                step = self.fail(fault)
+                await self.close()
+                return step
             text, parsed = read_action(self.domain.grammar, action)
+            more = further_fields(action)
+            self._provider = more.get("provider")
             self.turn += 1
             # The calls stand in the transitions; text beside them is for the transcript of a grammar with call ids.
             beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
-            self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}))
+            self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}), **more)
             before = len(self._messages) + 1  # the policy's own message comes first
             info: JsonObject = {"turn": self.turn}
             try:
@@ -401,9 +411,9 @@ class Episode:
             else:
                 reply = await self._ask("user", partial(self.user.reply, parsed.text))
                 self._record(reply, None, parsed.text)
-                self._messages += _message("assistant", parsed.text), _message("user", reply.observation)
+                self._messages += self._said(parsed.text), _message("user", reply.observation)
                 return reply.end
-        self._messages.append(_message("assistant", text))
+        self._messages.append(self._said(text))
         if isinstance(parsed, End):
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
@@ -419,8 +429,8 @@ class Episode:
         """Run the calls in order, one transition each, until one ends the episode."""
         as_tool = self.domain.grammar.observation_role == "tool"
         if as_tool:
-            self._unwritten[len(self._messages)] = self.turn, parsed
-        self._messages.append(_EMPTY if as_tool else _message("assistant", text))
+            self._unwritten[len(self._messages)] = self.turn, parsed, self._provider
+        self._messages.append(_EMPTY if as_tool else self._said(text))
         for number, call in enumerate(parsed.calls):
             if not call.id:
                 call = ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
@@ -440,6 +450,11 @@ class Episode:
             if end is not None:
                 return end
         return None
+
+    def _said(self, text: str) -> FrozenDict:
+        """The policy's message without calls."""
+        message = {"role": "assistant", "content": text}
+        return frozen_dict((with_provider(message, self._provider),))
 
     @cached_property
     def _example(self) -> str:
@@ -532,13 +547,13 @@ def _message(role: str, content: str, **more: str) -> FrozenDict:
     return frozen_dict(({"role": role, "content": content, **more},))
 
 
-def calls_message(parsed: Calls, turn: int) -> FrozenDict:
+def calls_message(parsed: Calls, turn: int, provider: JsonObject | None = None) -> FrozenDict:
     """The policy's calls in the OpenAI layout; a call without an id gets one from its turn and number."""
     calls = [
         call if call.id else ToolCall(call.name, call.arguments, f"call_{turn}_{number}")
         for number, call in enumerate(parsed.calls)
     ]
-    return FrozenDict(call_message(*calls, content=parsed.text, as_text=True))
+    return FrozenDict(with_provider(call_message(*calls, content=parsed.text, as_text=True), provider))
 
 
 def _busy() -> InUse:

@@ -120,7 +120,11 @@ def test_events() -> None:
     for event in played:
         seen.setdefault(event["type"], set()).update(event)
     assert set(shown) - set(seen) <= {"answer", "fault"}
-    rare = {"transition": {"reveals"}, "start": {"dev", "grammar", "history", "uncounted"}, "action": {"beside"}}
+    rare = {
+        "transition": {"reveals"},
+        "start": {"dev", "grammar", "history", "uncounted"},
+        "action": {"beside", "finish_reason", "provider"},
+    }
     assert {kind: keys | rare.get(kind, set()) for kind, keys in seen.items()} == {kind: shown[kind] for kind in seen}
 
 

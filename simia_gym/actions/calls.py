@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from simia_gym.actions.assistant import as_action
 from simia_gym.actions.base import Grammar
 from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, decode_all
 from simia_gym.actions.thinking import strip_thinking
@@ -44,14 +45,13 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
         text gives the same action or error. A text longer than `MAX_CHARACTERS` is truncated.
 
     Raises:
-        InputError: The action is neither a text nor a dictionary.
+        InputError: The action is neither a text nor a message.
+        Fault: The action is a completion that the server broke off.
     """
-    if not isinstance(action, str | dict):
-        what = f"an action is a text or an assistant message, not a {type(action).__name__}"  # type: ignore[unreachable]
-        raise InputError(what, where="action", fix="Give a str, or a dictionary in OpenAI's layout.")
+    action = as_action(action)
     calls: Calls | None = None
     if isinstance(action, str):
-        text = action
+        text = str(action)
     else:
         try:
             text, calls = message_parts(action)

@@ -129,8 +129,7 @@ class _FunctionPolicy:
         said = await asyncio.to_thread(self._function, *given) if plain else self._function(*given)
         if inspect.isawaitable(said):
             said = await said
-        dump = getattr(said, "model_dump", None)
-        action: PolicyAction = said if dump is None else dump(exclude_none=True)
+        action: PolicyAction = said  # of any shape that an episode reads
         return action
 
 

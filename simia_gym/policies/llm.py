@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from simia_gym.actions.assistant import LENGTH, cut_off
 from simia_gym.actions.signatures import without_keywords
 from simia_gym.errors import Fault
 from simia_gym.llm.budget import Budget
@@ -22,6 +23,7 @@ from simia_gym.policies.openai_messages import EncodedTranscript
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 _SILENT = "empty_reply"
+_READ = frozenset(("role", "content", "tool_calls"))
 
 
 class LLMPolicy:
@@ -64,7 +66,7 @@ class LLMPolicy:
         request = ChatRequest("policy", prompt, None, None, self._scope, self._asked, "answer", self._body)
         self._asked += 1
         try:
-            return action_of(await self._model.complete(request))
+            return action_of(await self._model.complete(request), native="tools" in self._body)
         except Fault as fault:
             if fault.kind == _SILENT:
                 return ""
@@ -105,11 +107,19 @@ def policy_model(options: PolicyOptions, budget: Budget | None = None, cassette:
     return model if cassette is None else cassette.wrap(model, "policy")
 
 
-def action_of(reply: Reply) -> PolicyAction:
-    """The action of a model's reply: the unchanged text, or the assistant message if it has tool calls."""
-    listed = reply.message.get("tool_calls")
-    if not isinstance(listed, list) or not listed:
+def action_of(reply: Reply, *, native: bool = False) -> PolicyAction:
+    """The action of a model's reply: its assistant message if it has tool calls, else its unchanged text.
+
+    Args:
+        reply: The reply.
+        native: Whether the server was given the tools; then it may need its own fields of any message again.
+    """
+    listed, own = reply.message.get("tool_calls"), reply.message
+    calls = listed if isinstance(listed, list) else []
+    if not calls and not native:
+        own = {}
+    cut = {"finish_reason": LENGTH} if cut_off(reply.finish_reason) else {}
+    if not calls and not cut and _READ.issuperset(own):
         return reply.raw
-    content = reply.message.get("content")
-    calls = [item if item.get("id") else {**item, "id": None} for item in listed]
-    return {"role": "assistant", "content": content if isinstance(content, str) else None, "tool_calls": calls}
+    message = {**own, **cut, "role": "assistant", "content": reply.raw or (None if calls else "")}
+    return {**message, "tool_calls": calls} if calls else {k: v for k, v in message.items() if k != "tool_calls"}

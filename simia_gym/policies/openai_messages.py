@@ -1,7 +1,8 @@
 """Converts a transcript into messages that OpenAI-compatible servers accept.
 
-Keys of this package are removed, and arguments of tool calls become JSON strings. A ``tool`` message that answers no
-call of the preceding assistant message becomes a ``user`` message. A tool call without a result is left out.
+Keys of this package are removed, the provider's own fields of assistant messages stay, and arguments of tool calls
+become JSON strings. A ``tool`` message that answers no call of the preceding assistant message becomes a ``user``
+message. A tool call without a result is left out.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.llm.prompt import Prompt
-from simia_gym.state import FrozenDict
+from simia_gym.state import FrozenDict, thaw
 from simia_gym.types import JsonObject, Message
 
+_OF_TURN = frozenset(("role", "content", "tool_calls", "error_code"))
+_OF_CALL, _OF_FUNCTION = frozenset(("id", "type", "function")), frozenset(("name", "arguments"))
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 
 
@@ -50,6 +53,7 @@ def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     turn: JsonObject = {"role": "assistant", "content": _text(message) or (None if calls else "")}
     if calls:
         turn["tool_calls"] = calls
+    turn |= _own(message, _OF_TURN)
     result, loose = [turn], []
     # Servers require that the results of all calls directly follow the assistant message.
     for answer in answers:
@@ -67,7 +71,13 @@ def _call(item: JsonObject) -> JsonObject:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     name = str(function.get("name", ""))
-    return {"id": item["id"], "type": "function", "function": {"name": name, "arguments": arguments}}
+    made = {**_own(function, _OF_FUNCTION), "name": name, "arguments": arguments}
+    return {"id": item["id"], "type": "function", "function": made, **_own(item, _OF_CALL)}
+
+
+def _own(value: JsonObject, read: frozenset[str]) -> JsonObject:
+    """The provider's own fields, as they came."""
+    return {} if read.issuperset(value) else {key: thaw(more) for key, more in value.items() if key not in read}
 
 
 def _text(message: Message) -> Any:

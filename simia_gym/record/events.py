@@ -59,6 +59,8 @@ class ActionEvent(_InTurn):
     type: Literal["action"]
     text: str
     beside: str = ""
+    provider: JsonObject = Field(default_factory=dict)
+    finish_reason: str = ""
 
 
 class InvalidEvent(_InTurn):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Any
 
+from simia_gym.actions.assistant import with_provider
 from simia_gym.actions.calls import call_message
 from simia_gym.record.records import Record
 from simia_gym.types import JsonObject, Message, ToolCall
@@ -39,13 +40,13 @@ def transcript(record: Record) -> list[Message]:
 
 def _action(event: JsonObject, answers: list[JsonObject], as_tool: bool) -> list[Message]:
     """The message of an action; text for the user as it was delivered."""
-    calls = [each["call"] for each in answers if each["call"] is not None]
+    calls, provider = [each["call"] for each in answers if each["call"] is not None], event.get("provider")
     if answers and not calls:
-        return [{"role": "assistant", "content": answers[0]["say"]}]
+        return [with_provider({"role": "assistant", "content": answers[0]["say"]}, provider)]
     if not calls or not as_tool:
-        return [{"role": "assistant", "content": event["text"]}]
+        return [with_provider({"role": "assistant", "content": event["text"]}, provider)]
     made = [ToolCall(call["name"], call["arguments"], call["id"]) for call in calls]
-    return [call_message(*made, content=event.get("beside", ""), as_text=True)]
+    return [with_provider(call_message(*made, content=event.get("beside", ""), as_text=True), provider)]
 
 
 def _answer(event: JsonObject, as_tool: bool) -> Message:

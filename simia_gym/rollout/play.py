@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from simia_gym.actions.assistant import as_action
 from simia_gym.common.secrets import without_secrets
 from simia_gym.domain.tasks import task_blob
 from simia_gym.episode import Episode
@@ -87,9 +88,13 @@ async def play_new(
                 role = "episode"
                 await episode.cut(cut.reason)
                 break
-            if not isinstance(action, str | dict):
+            if not isinstance(action, str | dict) and not hasattr(action, "model_dump"):
                 what = f"act() returned a {type(action).__name__}, neither a text nor a message"
                 raise Fault("bad_action", what, role="policy")
+            try:
+                action = as_action(action)
+            except InputError as error:
+                raise Fault("bad_action", f"act() returned no action: {error.what}", role="policy") from error
             role = "episode"
             await episode.step(action)
     except Fault as fault:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from simia_gym.actions.assistant import RecordedAction
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
@@ -158,15 +159,16 @@ class _Recorded:
     """A policy that repeats the recorded actions, and then the fault that ended the episode, if there was one."""
 
     def __init__(self, record: Record) -> None:
-        self._actions = iter(record.actions)
+        self._actions = iter([event for event in record.events if event["type"] == "action"])
         self._fault = record.fault
         # If the token limit ended the episode, truncate it after the last action: a recorded fault is then the judge's.
         ends = [event.get("reason") for event in record.events if event["type"] == "end"]
         self._limit = TOKEN_LIMIT if TOKEN_LIMIT in ends else None
 
     def act(self, messages: Sequence[Message]) -> str:
-        for action in self._actions:
-            return action
+        for event in self._actions:
+            fields: JsonObject = {name: event[name] for name in ("provider", "finish_reason") if name in event}
+            return RecordedAction(event["text"], fields)
         if self._limit is not None:
             raise Cut(self._limit)
         if self._fault is not None:

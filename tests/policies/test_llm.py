@@ -48,7 +48,7 @@ async def test_text_becomes_itself_and_the_request_is_clean() -> None:
         one = policy(server, temperature=0.5, max_tokens=7, extra={"top_k": 3})
         assert await one.act(TALK) == "<think>x</think>Hello!"
     (asked,) = server.asked
-    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "é"}'}}
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": "é"}', "x": 1}}
     assert asked.body == {
         "model": "m",
         "temperature": 0.5,
@@ -57,7 +57,7 @@ async def test_text_becomes_itself_and_the_request_is_clean() -> None:
         "messages": [
             {"role": "system", "content": "Rules."},
             {"role": "user", "content": "Hi"},
-            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "assistant", "content": None, "turn": 1, "tool_calls": [{**call, "index": 0}]},
             {"role": "tool", "tool_call_id": "c1", "content": "Error: no"},
         ],
     }
