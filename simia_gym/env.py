@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import gymnasium
@@ -33,6 +33,31 @@ _BOTH: Mapping[str, Callable[[Any], bool]] = {
     "pins": lambda value: hasattr(value, "answer"),
 }
 """Names that are both settings and live resources, with a test for whether a value is the live resource."""
+
+
+class Extras(Mapping[str, Any]):
+    """A domain's public extras in an info: a read-only mapping, equal to the dictionary that it holds.
+
+    It is no dictionary, because Gymnasium's vectors take dictionaries apart: they would put the numbers of all lanes
+    into one array of the first lane's type.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(self._values)
 
 
 def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
@@ -162,6 +187,8 @@ class SimiaEnv(gymnasium.Env[str, str]):
         epoch = self.task_order.epoch
         start = await self.episode.reset(task, seed=seed, group=group)
         info = {**start.info, "messages": list(start.messages), "tools": thaw(self.suite.domain.tools)}
+        if "world" in info:
+            info["world"] = Extras(info["world"])
         if self.episode.history is not None:
             info["shown"] = self.episode.shown
         return start.observation, info if epoch is None else {**info, "epoch": epoch}
@@ -220,6 +247,8 @@ def log_once(fault: Fault) -> None:
 def step_values(episode: Episode, step: Step) -> tuple[str, float, bool, bool, dict[str, Any]]:
     """Gymnasium's five values of a step; the caller may change the info."""
     info = {**step.info, "messages": list(map(_plain, step.messages))}
+    if "world" in info:
+        info["world"] = Extras(info["world"])
     if episode.history is not None and episode.ended is None:
         info["shown"] = episode.shown
     return step.observation, step.reward, step.terminated, step.truncated, info
