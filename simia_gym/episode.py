@@ -252,7 +252,7 @@ class Episode:
             answer = await ask(StepContext(self.prepared, self.state, self.ledger, self.seed, self.turn, self.group))
         except (Fault, InputError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Fault("bug", f"the {role} raised {type(error).__name__}: {error}", role=role) from error
         if isinstance(answer, Transition):
             if answer.state is not None:

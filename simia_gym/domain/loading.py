@@ -254,8 +254,13 @@ class _Loader:
         if data is not None and data.tasks is not None:
             return data.tasks
         tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
+        places: dict[str, str] = {}
         for split, name in self.config.tasks.items():
             tasks[split], lines, problems = read_tasks(self.folder / name, split)
+            for task, line in lines.items():
+                if (first := places.setdefault(task, f"{name}:{line}")) != f"{name}:{line}":
+                    what, where = f"task id {task!r} stands in {first} too", f"{self.folder / name}:{line}"
+                    self.problems.append(DomainError(what, where=where, fix="Give every task its own id."))
             self.task_lines.update(lines)
             self.problems.extend(problems)
         return tasks

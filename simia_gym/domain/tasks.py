@@ -16,6 +16,7 @@ from simia_gym.errors import DomainError, InputError
 from simia_gym.state import freeze
 from simia_gym.types import Action, Calls, End, JsonObject, Say, Split, Task, ToolCall
 
+_ID = "Give every task an id of visible characters in one line."
 _TUPLES = ("setup", "gold", "goal", "criteria")
 
 
@@ -40,6 +41,8 @@ def task_from_json(value: Any, where: str) -> Task:
         DomainError: The object is not a valid task; the message names the field.
     """
     validated(Task, value, where=f"{where}: ")
+    if problem := _id_problem(value["id"]):
+        raise DomainError(problem, where=f"{where}: id", fix=_ID)
     try:
         check_goal(value.get("goal") or ())
         list(map(gold_action, value.get("gold", ())))
@@ -48,6 +51,13 @@ def task_from_json(value: Any, where: str) -> Task:
     frozen = freeze(value)  # episodes share the task, so it must be read-only
     fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
+
+
+def _id_problem(task_id: str) -> str:
+    """What is wrong with a task's id, which is written into names, tables and lines; empty if nothing is."""
+    if not task_id.strip():
+        return f"the task id {task_id!r} is empty"
+    return "" if task_id.isprintable() else f"the task id {task_id!r} has a line break or an invisible character"
 
 
 def gold_action(item: Mapping[str, Any]) -> Action:
@@ -111,7 +121,7 @@ def task_blob(task: Task) -> tuple[str, bytes]:
 
 def index_in(task_id: str) -> int | None:
     """The index of a generated task, with which its id ends; ``None`` if the id ends with no number."""
-    number = re.search(r"\d+$", task_id)
+    number = re.search(r"\d+\Z", task_id)
     return None if number is None else int(number.group())
 
 
@@ -121,6 +131,8 @@ def _as_asked(task: Task, split: Split, index: int) -> Task:
         what = f"the generator was asked for a task of {split} and made {task.id!r}, which says split {task.split!r}"
         fix = "Let it make other tasks for each of train, dev and test, with the split that it was asked for."
         raise DomainError(what, where="generator", fix=fix)
+    if problem := _id_problem(str(getattr(task, "id", index))):
+        raise DomainError(problem, where="generator", fix=_ID)
     if index_in(str(getattr(task, "id", index))) != index:
         fix = "Let the domain's generator end each id with the task's index, after a character that is no digit."
         raise DomainError(f"the id of generated task {index} is {task.id!r}", where="generator", fix=fix)

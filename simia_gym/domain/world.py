@@ -176,8 +176,8 @@ class World:
                 result = await result
         except Fault:
             raise
-        except Exception as error:
-            known = self.as_tool_error(error, spec)
+        except (Exception, SystemExit) as error:
+            known = self.as_tool_error(error, spec) if isinstance(error, Exception) else None
             if known is not None:
                 if problem := spec.wrong_error(known.code):
                     raise Fault("bug", f"tool {call.name} failed: {problem}", role="world") from error
@@ -268,7 +268,7 @@ async def world_opening(world: World, state: State, task: Task) -> Transition:
         text = text if isinstance(text, str) else await text
     except (Fault, InputError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Fault("bug", f"opening raised {type(error).__name__}: {error}", role="world") from error
     after, ops = draft.commit()
     return Transition(text, ops, speaker="env", info=own_code("info", world.info, after), state=after)
@@ -284,7 +284,7 @@ def own_code(name: str, function: Callable[..., T], *args: Any) -> T:
         return function(*args)
     except (Fault, InputError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Fault("bug", f"{name} raised {type(error).__name__}: {error}", role="world") from error
 
 
