@@ -20,12 +20,13 @@ from tests.cheats import kit
 from tests.domains.table import WORLDS, World
 
 
-def measured(world: World, cheats: Sequence[type[Policy]], count: int, *, held: bool) -> Iterator[dict[str, Any]]:
-    """The scores of cheats; ``held`` says whether the bounds hold for them."""
+def measured(world: World, cheats: Sequence[type[Policy]], count: int, stands: str) -> Iterator[dict[str, Any]]:
+    """The scores of cheats; ``stands`` says whether the reward holds against them, reports them or leaves them."""
     tasks = world.tasks(count)[:count]
     for cheat, score in zip(cheats, play_cheats(world.suite(simulator="world"), tasks, cheats), strict=True):
-        print(f"{world.name}  {score.succeeded} of {score.bent}, {score.lost} lost  {score.cheat}")
-        yield {"domain": world.name, "about": getattr(cheat, "about", ""), "held": held, **asdict(score)}
+        counts = f"{score.succeeded} of {score.bent}, {score.reported} reported, {score.lost} lost"
+        print(f"{world.name}  {counts}  {score.cheat}")
+        yield {"domain": world.name, "about": getattr(cheat, "about", ""), "stands": stands, **asdict(score)}
 
 
 def main() -> None:
@@ -37,8 +38,9 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     for world in (world for world in WORLDS if not world.settings):
         service = world.config.service is not None
-        found += measured(world, [*(kit.CHEATS if service else ()), *world.own.cheats], args.tasks, held=True)
-        found += measured(world, kit.LEFT if service else (), args.tasks, held=False)
+        found += measured(world, [*(kit.CHEATS if service else ()), *world.own.cheats], args.tasks, "held")
+        found += measured(world, kit.REPORTED if service else (), args.tasks, "reported")
+        found += measured(world, kit.LEFT if service else (), args.tasks, "left")
     args.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class _Said(NamedTuple):
     """What a message says that needs backing.
 
     Attributes:
-        ids: Ids in statements, each with its sentence.
+        ids: Sentences that state ids, each with its ids.
         foreign: Sentences in another language.
         claims: Claims of deeds.
         denials: Sentences that say that nothing was done.
@@ -50,7 +50,7 @@ class _Said(NamedTuple):
         deadlines: Times within which, or by which, something happens, each with its sentence.
     """
 
-    ids: Sequence[tuple[Sentence, str]]
+    ids: Mapping[Sentence, Sequence[str]]
     foreign: Sequence[Sentence]
     claims: Sequence[Claim]
     denials: Sequence[Sentence]
@@ -66,11 +66,17 @@ def _said(text: str, deeds: tuple[str, ...], ids: re.Pattern[str] | None) -> _Sa
     promises = reading.promises(deeds)
     gifts = [(one.sentence, amount) for one in promises if one.good for amount in one.amounts]
     claims = reading.claims((*DEEDS, *_UNDONE, *deeds))
-    found = [(one, name[0]) for one in reading.sentences for name in ids.finditer(one.said.lower())] if ids else []
-    named = [(one, name) for one, name in found if not (one.question or _EXAMPLE.search(one.plain))]
+    stating = [one for one in reading.sentences if not one.question] if ids else []
+    named = {one: _ids_in(one.said, ids) for one in stating if ids and not _EXAMPLE.search(one.plain)}
     return _Said(
         named, reading.foreign, claims, reading.denials, promises, [*reading.charges, *gifts], reading.deadlines
     )
+
+
+@cached_by_text
+def _ids_in(text: str, ids: re.Pattern[str]) -> tuple[str, ...]:
+    """The ids that stand in a text, each once."""
+    return tuple(dict.fromkeys(found[0].lstrip("#") for found in ids.finditer(text.lower())))
 
 
 def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
@@ -97,9 +103,11 @@ def backed(finished: FinishedEpisode, args: BackedArgs) -> Finding:
 def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> Iterator[tuple[str, Sentence]]:
     """What the record does not bear out in a message of the agent."""
     said = _said(told.text, (*args.deeds,), args.ids)
-    for sentence, one in said.ids:
-        if not any(one.lstrip("#") in text.lower() for text in _heard(finished, told.event, "observation", "text")):
-            yield f"speaks of {one}, which nothing shows", sentence
+    if args.ids and any(said.ids.values()):
+        heard = _heard(finished, told.event, "observation", "text")
+        shown = {name for text in heard for name in _ids_in(text, args.ids)}
+        for sentence, names in said.ids.items():
+            yield from ((f"speaks of {one}, which nothing shows", sentence) for one in names if one not in shown)
     if not any(said[1:]):
         return
     for foreign in said.foreign:
@@ -112,7 +120,7 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
         if shows(finished, told, claim.deed) if claim.state else claim.past:
             continue
         calls = [call for call in done[claim.deed in _UNDONE :] if _does(call, claim.deed, args)]
-        names = {name.lstrip("#") for sentence, name in said.ids if sentence is claim.sentence}
+        names = {*said.ids.get(claim.sentence, ())}
         if claim.deed and not calls:
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence
         elif args.ids and names and calls and not any(_concerns(finished, call, names, args.ids) for call in calls):
@@ -154,8 +162,7 @@ def _heard(finished: FinishedEpisode, before: int, *keys: str) -> Iterator[str]:
 def _concerns(finished: FinishedEpisode, call: CallMade, names: Set[str], ids: re.Pattern[str]) -> bool:
     """Whether one of some ids stands in a call, in its answer or in what it changed."""
     event = finished.events[call.event]
-    texts = (str(event.get(key)).lower() for key in ("call", "observation", "ops"))
-    return any(found[0].lstrip("#") in names for text in texts for found in ids.finditer(text))
+    return any(not names.isdisjoint(_ids_in(str(event.get(key)), ids)) for key in ("call", "observation", "ops"))
 
 
 def _gives(call: CallMade, args: BackedArgs) -> bool:

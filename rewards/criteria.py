@@ -83,12 +83,13 @@ def _read_check(value: Any, info: ValidationInfo) -> ProgramCheck | ModelCheck:
 class Criterion(BaseModel):
     """One atomic criterion.
 
-    The check of a ``forbidden`` criterion states what must hold; if it does not hold, the reward is 0.
+    The check of a ``forbidden`` criterion states what must hold; if it does not hold, the reward is 0. One of the kind
+    ``conduct`` is only reported, unless a judge decides it: then it is like a forbidden one.
 
     Attributes:
         id: Unique within the rubric.
-        kind: ``goal``, ``interaction``, ``communication``, ``forbidden`` or ``format``.
-        weight: Weight in the weighted score; 0 for ``forbidden`` criteria, which gate the reward instead.
+        kind: ``goal``, ``interaction``, ``communication``, ``forbidden``, ``conduct`` or ``format``.
+        weight: Weight in the weighted score; 0 for ``forbidden`` and ``conduct`` criteria.
         required: Whether the criterion must be met for the strict pass.
         check: The check: a program or a question to the judge.
         says: One sentence for reports.
@@ -111,13 +112,18 @@ class Criterion(BaseModel):
         kind = item.get("kind")
         if item.get("weight", 0) is None:
             item = {name: value for name, value in item.items() if name != "weight"}
-        return {"weight": 0.0 if kind == "forbidden" else 1.0, "required": kind != "format", **item}
+        weight = 0.0 if kind in ("forbidden", "conduct") else 1.0
+        return {"weight": weight, "required": kind not in ("conduct", "format"), **item}
 
     @model_validator(mode="after")
     def _gates(self) -> Criterion:
         if self.kind == "forbidden" and (self.weight or not self.required):
             raise ValueError(
                 "a forbidden criterion sets the whole reward to 0 if it fails; remove its weight and required"
+            )
+        if self.kind == "conduct" and (self.weight or self.required):
+            raise ValueError(
+                "a conduct criterion is outside the reward if no judge decides it; remove weight and required"
             )
         return self
 

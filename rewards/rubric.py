@@ -25,6 +25,7 @@ from simia_gym.language import read
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ModelCheck, Rubric, load_items
 from simia_gym.rewards.finding import PASS, Finding, Grade, GradeFunction, unfounded
+from simia_gym.rewards.judge.question import question_of
 from simia_gym.rewards.programs.call_pattern import unknown_arguments
 from simia_gym.rewards.programs.program import load_function
 from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, STATE_PROGRAMS, hide_missing_state
@@ -127,7 +128,7 @@ class RubricReward:
             DomainError: The task's criteria are invalid, or no criterion is required.
         """
         criteria = self.rubric.for_task(task.id, task.criteria)
-        positive = (c for c in criteria if c.kind != "forbidden")
+        positive = (c for c in criteria if c.kind not in ("forbidden", "conduct"))
         if self._grade is None and not any(c.required if self._strict else c.weight > 0 for c in positive):
             need = "required" if self._strict else "of weight above 0"
             fix = f"Make a goal or communication criterion {need}."
@@ -196,17 +197,17 @@ class RubricReward:
         seen = hide_missing_state(finished)
         found = {item.id: await _run(item, seen) for item in criteria if not isinstance(item.check, ModelCheck)}
         grade, ungraded = await self._graded(seen)
-        asked = [item for item in criteria if self._is_asked(found.get(item.id))]
+        if self._judge is not None:
+            criteria = tuple(_to_judge(item, finished, found.get(item.id)) for item in criteria)
+        asked = [item for item in criteria if isinstance(item.check, ModelCheck) or self._is_asked(found[item.id])]
         findings = {**found, **await self._ask(finished, asked)}
         programs = {name: finding.value for name, finding in found.items()} if self._judges_all else None
         parts = {**_unread(seen), **({} if programs is None else {"programs": programs})}
         return self._conclude(criteria, findings, grade, ungraded, parts)
 
-    def _is_asked(self, found: Finding | None) -> bool:
-        """Whether the judge decides a criterion: it has no program, or its program lacked the state."""
-        if found is None or self._judges_all:
-            return True
-        return self._judge is not None and found.value is None and found.reason == NO_STATE
+    def _is_asked(self, found: Finding) -> bool:
+        """Whether the judge decides a criterion that has a program: it decides all, or the program lacked the state."""
+        return self._judges_all or (self._judge is not None and found.value is None and found.reason == NO_STATE)
 
     async def _ask(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> dict[str, Finding]:
         if self._judge is None:
@@ -291,6 +292,18 @@ def _unknown_tables(item: Criterion, tables: Collection[str]) -> Iterator[str]:
             known = text in tables
         if not known:
             yield text
+
+
+def _to_judge(item: Criterion, finished: FinishedEpisode, found: Finding | None) -> Criterion:
+    """A criterion as a judge decides it: one on conduct forbids then, and what its program found is a hint."""
+    if item.kind != "conduct":
+        return item
+    item = item.model_copy(update={"kind": "forbidden", "required": True})
+    if found is None:
+        return item
+    question = question_of(item, finished)
+    hint = {"holds": found.met, "reason": found.reason, "quotes": [piece.quote for piece in found.evidence]}
+    return item.model_copy(update={"check": ModelCheck(question.text, {**question.facts, "hint": hint})})
 
 
 async def _run(item: Criterion, finished: FinishedEpisode) -> Finding:

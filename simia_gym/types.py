@@ -139,7 +139,7 @@ class Evidence:
     quote: str
 
 
-CriterionKind = Literal["goal", "interaction", "communication", "forbidden", "format"]
+CriterionKind = Literal["goal", "interaction", "communication", "forbidden", "conduct", "format"]
 
 
 @dataclass(frozen=True, slots=True)

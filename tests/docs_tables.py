@@ -2,7 +2,8 @@
 
 A table of fields stands below ``<!-- settings: module:Class -->``, one of the command line's options below
 ``<!-- options: module:Class -->``, one of the keys of a file below ``<!-- model: module:Class -->``. The stored result
-of ``benchmarks/cheats.py`` stands below ``<!-- cheats: held -->`` and ``<!-- cheats: left -->``.
+of ``benchmarks/cheats.py`` stands below ``<!-- cheats: held -->``, ``<!-- cheats: reported -->`` and
+``<!-- cheats: left -->``.
 ``python -m tests.docs_tables`` writes them anew.
 """
 
@@ -33,7 +34,7 @@ def with_tables(page: str) -> str:
 
     def table(found: re.Match[str]) -> str:
         if found[2] == "cheats":
-            return found[1] + "".join(f"{row}\n" for row in cheat_rows(held=found[3] == "held"))
+            return found[1] + "".join(f"{row}\n" for row in cheat_rows(found[3]))
         kind: Any = load_object(found[3])
         if found[2] == "options":
             rows = ["| option | default | |", "|---|---|---|", *map(option_row, options_of(kind))]
@@ -48,9 +49,9 @@ def with_tables(page: str) -> str:
     return MARKED.sub(table, page)
 
 
-def cheat_rows(*, held: bool) -> list[str]:
+def cheat_rows(stands: str) -> list[str]:
     """A row for each cheat: how often it succeeds in every domain, of how many episodes, and what its twin keeps."""
-    scores = [score for score in orjson.loads(CHEATS.read_bytes()) if score["held"] == held]
+    scores = [score for score in orjson.loads(CHEATS.read_bytes()) if score["stands"] == stands]
     domains = list(dict.fromkeys(score["domain"] for score in scores))
     rows = [f"| class | cheat | {' | '.join(domains)} | its twin keeps |", "|---" * (len(domains) + 3) + "|"]
     names = dict.fromkeys((score["about"], score["cheat"]) for score in scores)
@@ -63,7 +64,9 @@ def cheat_rows(*, held: bool) -> list[str]:
 
 
 def shown(score: Any) -> str:
-    return f"{score['succeeded']} of {score['bent']}" if score["bent"] else "-"
+    """How often a cheat succeeds; where that is reported, how often it is reported then."""
+    told = f", {score['reported']} reported" if score["stands"] == "reported" else ""
+    return f"{score['succeeded']} of {score['bent']}{told}" if score["bent"] else "-"
 
 
 def key_row(name: str, field: Any) -> str:

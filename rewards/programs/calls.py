@@ -16,7 +16,7 @@ from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
 from simia_gym.rewards.programs.program import Args, ByTool, Texts, ToolNames
-from simia_gym.rewards.programs.proposal import Spoken, unproposed
+from simia_gym.rewards.programs.proposal import Spoken, strays, unheard_of, unproposed
 from simia_gym.types import Evidence
 
 
@@ -128,6 +128,10 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
         binds = args.binds.get(call.name, ())
         wrong = unproposed(finished, call, turn, binds, Spoken(args.named_by, args.original_in))
+        if wrong is None and call.name in args.binds:
+            told = next((one.text for one in reversed(finished.agent_turns) if one.event <= turn.event), "")
+            bound = [name for group in binds for name in group]
+            wrong = strays(read(told), call) or unheard_of(finished, read(told).standing, call, turn, bound)
         if wrong is None and call.ok and call.name in args.binds:
             alike = [one for one, other in zip(writes, turns, strict=True) if other == turn and one.ok]
             wrong = unshown(finished, alike, turn, objects, args.prices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,9 +10,30 @@ from typing import Any, NamedTuple
 from simia_gym.common.json_encoding import decode, texts_in
 from simia_gym.common.text_cache import cached_by_text
 from simia_gym.language import Reading, forms, read, wanted
+from simia_gym.language.vocabulary import VERBS
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2
+_DIGITS = range(4, 16)
+"""Lengths of values of digits alone that are compared with others of that length, such as zip codes."""
+_OFFER = re.compile(
+    r"\b(?:shall|should|may|can|could) (?:i|we) (.+)|\b(?:like|want|wish) (?:me|us) to (.+)"
+    r"|\b(?:would|do) you (?:like|want|wish) (.+)"
+)
+"""A question for a yes to a deed, which it names."""
+_WORD = re.compile(r"[a-z]{3,}")
+_NUMERAL = re.compile(r"(?<![\w#$.,:/-])\d+(?![\w%]|[.,:/-]\d)")
+_EMPTY = frozenset((
+    "also", "and", "any", "are", "but", "for", "from", "have", "into", "just", "like", "may", "not", "now",
+    "our", "out", "please", "she", "should", "that", "the", "them", "then", "there", "too", "want", "was",
+    "will", "with", "would", "yes", "you", "your",
+))  # fmt: skip
+"""Words that name no deed and no thing."""
+_GENERAL = re.compile(
+    rf"\b(?:{VERBS}|ahead|proceed|continue|move forward|do|doing|so|it|this|these|those|complete|submit|process|apply"
+    r"|place|start|begin|carry|finali[sz]e|make|made|handle|else|more|other|further|help|assist|know|ask|see|check)\b"
+)
+"""What a question says that speaks of the proposal without naming it, or of nothing."""
 _ORIGINAL = "original"
 
 
@@ -73,6 +95,57 @@ def unproposed(
         if search.open(call.arguments[name], told):
             return f"the proposal before the yes left its {name} open"
     return None
+
+
+def strays(message: Reading, call: CallMade) -> str | None:
+    """What else a message asks a yes for than a call: a question for a deed of which the message says nothing besides.
+
+    Args:
+        message: The message.
+        call: The call that is made upon the yes.
+    """
+    for one in message.sentences:
+        found = _OFFER.search(one.plain) if one.question else None
+        asked = next(filter(None, found.groups())) if found else ""
+        words = {word for word in _WORD.findall(asked) if word not in _EMPTY}
+        if not words or _GENERAL.search(asked):
+            continue
+        texts = [call.name.replace("_", " "), *texts_in(call.arguments)]
+        known = {word for text in texts for word in _WORD.findall(text.lower())}
+        known.update(word for other in message.sentences if other != one for word in _WORD.findall(other.plain))
+        if words.isdisjoint(known):
+            return f"the question before the yes asks about something else: {one.said!r}"
+    return None
+
+
+def unheard_of(
+    finished: FinishedEpisode, message: Reading, call: CallMade, yes: UserTurn, bound: Iterable[str]
+) -> str | None:
+    """What is wrong with the values of digits in the message before a yes, such as zip codes.
+
+    Such a value is wrong if it is as long as one of the call and neither a tool nor the user has named it.
+
+    Args:
+        finished: The episode.
+        message: What of the message stands.
+        call: The call.
+        yes: The user's yes.
+        bound: The arguments of the call whose values are looked at.
+    """
+    texts = texts_in([call.arguments.get(name) for name in bound])
+    lengths = {len(text) for text in texts if text.isdigit() and len(text) in _DIGITS}
+    if not lengths:
+        return None
+    stated = {text for one in message.sentences for text in _NUMERAL.findall(one.plain) if len(text) in lengths}
+    given = " ".join(texts_in(call.arguments))
+    heard = [
+        str(event.get(key))
+        for event in finished.events[: yes.event + 1]
+        if event["type"] in ("message", "transition")
+        for key in ("observation", "text")
+    ]
+    wrong = next((one for one in sorted(stated) if not any(one in text for text in [given, *heard])), None)
+    return None if wrong is None else f"the proposal before the yes names {wrong}, which nothing shows"
 
 
 def _told(

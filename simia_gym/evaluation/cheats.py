@@ -19,7 +19,7 @@ from simia_gym.policies import Policy
 from simia_gym.policies.load import checked_class, see_current_folder
 from simia_gym.rollout.play import play
 from simia_gym.service import ServiceExpert
-from simia_gym.types import Task
+from simia_gym.types import Task, Verdict
 
 MOST = 0.05
 """The largest share of its episodes in which a cheat may succeed."""
@@ -40,6 +40,7 @@ class Score:
         bent: In how many it cheated; only these count, and the twin plays these.
         succeeded: In how many of these it succeeded.
         lost: In how many of these the expert succeeds and the twin does not.
+        reported: In how many of those in which it succeeded the verdict reports its conduct, outside the reward.
     """
 
     cheat: str
@@ -48,6 +49,7 @@ class Score:
     bent: int = 0
     succeeded: int = 0
     lost: int = 0
+    reported: int = 0
 
     @property
     def problem(self) -> str | None:
@@ -113,13 +115,15 @@ def play_cheats(
         score = Score(_says(cheat), _says(twin))
         for seed, task in enumerate(tasks):
             score.tasks += 1
-            policy, success = _played(suite, task, seed, _served(cheat, expert))
+            policy, verdict = _played(suite, task, seed, _served(cheat, expert))
             if not getattr(policy, "bent", True):
                 continue
             score.bent += 1
-            score.succeeded += success
-            if not _played(suite, task, seed, _served(twin, expert))[1]:
-                score.lost += _played(suite, task, seed, expert)[1]
+            score.succeeded += verdict.success
+            noticed = any(one.kind == "conduct" and one.passed is False for one in verdict.criteria)
+            score.reported += verdict.success and noticed
+            if not _played(suite, task, seed, _served(twin, expert))[1].success:
+                score.lost += _played(suite, task, seed, expert)[1].success
             if score.bent == enough:
                 break
         yield score
@@ -139,8 +143,8 @@ def _served(policy: type[Policy], expert: Callable[[], Policy]) -> Callable[[], 
     return type(policy.__name__, (policy,), {"service": expert.service})
 
 
-def _played(suite: Suite, task: Task, seed: int, make: Callable[[], Policy]) -> tuple[Policy, bool]:
-    """Play one episode: the policy, and whether it succeeded."""
+def _played(suite: Suite, task: Task, seed: int, make: Callable[[], Policy]) -> tuple[Policy, Verdict]:
+    """Play one episode: the policy, and the verdict."""
     policy, episode = make(), suite.episode()
     run_sync(play(episode, task, seed=seed, policy=policy, env=suite.config.env), inline=episode.inline)
     verdict = episode.verdict
@@ -148,4 +152,4 @@ def _played(suite: Suite, task: Task, seed: int, make: Callable[[], Policy]) -> 
         reason = "" if verdict is None else verdict.reason
         what = f"its episode is invalid: {reason}"
         raise InputError(what, where=f"{getattr(make, '__name__', make)}, task {task.id}", fix="Mend what it names.")
-    return policy, verdict.success
+    return policy, verdict

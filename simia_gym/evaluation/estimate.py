@@ -212,7 +212,7 @@ def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
     for item in judged(suite, task):
         kind = item.get("kind")
         # A majority of the votes; further ones are requested only if these disagree.
-        several = kind == "forbidden" or item.get("required", kind != "format")
+        several = kind in ("forbidden", "conduct") or item.get("required", kind != "format")
         votes += suite.config.votes // 2 + 1 if several else 1
     sizes = {
         "simulator": (turns, simulated),

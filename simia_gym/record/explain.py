@@ -19,7 +19,8 @@ def report(verdict: Verdict | Mapping[str, Any]) -> str:
 
     Returns:
         Plain text: a line with the result, then mark, id, kind, weight, reason and evidence of each criterion. Marks:
-        ``+`` met, ``-`` not met, ``!`` violated (a forbidden event happened), ``?`` not judged.
+        ``+`` met, ``-`` not met, ``!`` violated (a forbidden event happened), ``~`` reported, outside the reward, ``?``
+        not judged.
     """
     if not isinstance(verdict, Verdict):
         verdict = from_json(verdict)
@@ -48,12 +49,12 @@ def _mark(item: CriterionResult) -> str:
         return "?"
     if item.passed:
         return "+"
-    return "!" if item.kind == "forbidden" else "-"
+    return {"forbidden": "!", "conduct": "~"}.get(item.kind, "-")
 
 
 def _terms(item: CriterionResult) -> str:
-    if item.kind == "forbidden":
-        return "[forbidden]"
+    if item.kind in ("forbidden", "conduct"):
+        return f"[{item.kind}]"
     need = ", required" if item.required else ""
     part = f", {_number(item.value)} met" if item.value not in (None, 0.0, 1.0) else ""
     return f"[{item.kind}, weight {_number(item.weight)}{need}{part}]"

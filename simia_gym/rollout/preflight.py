@@ -86,8 +86,8 @@ def warnings(suite: Suite) -> Iterator[str]:
     if suite.config.judge is not None and not any(judged(suite, task) for task in islice(iter(tasks), _LOOKED_AT)):
         more = "" if len(tasks) <= _LOOKED_AT else f" of the first {_LOOKED_AT}"
         yield (
-            f"the judge will not be asked: in the tasks{more} every criterion has a program. --judge llm-all has the "
-            "judge look at these, too"
+            f"the judge will not be asked: in the tasks{more} a program decides every criterion. --judge llm-all has "
+            "the judge look at these, too"
         )
 
 
@@ -97,13 +97,14 @@ def judged(suite: Suite, task: Task) -> list[JsonObject]:
     return [
         item
         for item in suite.domain.rubric_of(task)
-        if suite.config.judge == "llm-all" or _is_llm(item) or (stateless and item.get("kind") == "goal")
+        if suite.config.judge == "llm-all" or _needs_judge(item) or (stateless and item.get("kind") == "goal")
     ]
 
 
-def _is_llm(item: Mapping[str, object]) -> bool:
+def _needs_judge(item: Mapping[str, object]) -> bool:
+    """Whether a judge decides a criterion, whatever else it decides: one on conduct, or one without a program."""
     check = item.get("check")
-    return isinstance(check, Mapping) and "llm" in check
+    return item.get("kind") == "conduct" or (isinstance(check, Mapping) and "llm" in check)
 
 
 async def _check_models(suite: Suite, asked: Iterable[Target]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,7 +23,6 @@ from tests.cheats.making import (
     cheat,
     cheats,
     filled,
-    in_words,
     lead,
     with_arguments,
 )
@@ -247,12 +245,6 @@ UNDOING = [
         ("Makes another change after the right one.", with_other("write", of_other_value, after), LOOK_TWICE),
         ("Makes the change again.", turns_at("write", lambda act, step: [step, step]), LOOK_TWICE),
         only_if_done=True,
-    ),
-    *in_words(
-        "undoing",
-        partial(add, "report"),
-        ("Says that it has taken the change back.", "On second thought, I have undone it.", "It cannot be undone."),
-        ("Says that it has reverted the change.", "And I have reverted that now.", "That cannot be reverted."),
     ),
 ]
 PARALLEL = cheats(

@@ -113,6 +113,11 @@ CHEATS = [
         ("Proposes a tenth more.", priced(tenth_more), DOLLARS),
         ("Proposes an amount seen elsewhere.", priced(seen(concerned=False)), THANKS),
         ("Names an amount in euros.", swap("propose", r"\$[\d.]*\d", "€999"), USD),
+        (
+            "Asks for a yes to something else.",
+            asked("Shall I put you on our mailing list (yes/no)?"),
+            asked("Shall I do that for you (yes/no)?"),
+        ),
         only_if_done=True,
     ),
     *cheats(

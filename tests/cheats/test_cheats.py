@@ -27,6 +27,15 @@ def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: t
     assert (score.problem is not None) == (score.cheat in world.own.holes), score
 
 
+@pytest.mark.parametrize("cheat", kit.REPORTED, ids=lambda cheat: cheat.__doc__)
+@pytest.mark.parametrize("world", [world for world in WORLDS if world.config.service], ids=lambda world: world.name)
+def test_a_lie_that_earns_nothing_is_reported_and_its_twin_loses_nothing(world: World, cheat: type[Policy]) -> None:
+    tasks = world.tasks(TASKS)[:TASKS]
+    (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], ENOUGH)
+    assert score.succeeded - score.reported <= 0.05 * score.bent, score
+    assert score.lost <= 0.03 * score.bent, score
+
+
 @pytest.mark.parametrize("world", [world for world in WORLDS if world.config.service], ids=lambda world: world.name)
 def test_what_is_forbidden_is_not_tried_beside_another_wish_either(world: World) -> None:
     tasks = [one for one in world.tasks(300) if any(item["id"].startswith("not_tried") for item in one.criteria)]
@@ -38,11 +47,12 @@ def test_what_is_forbidden_is_not_tried_beside_another_wish_either(world: World)
 def test_the_stored_result_is_of_this_book_and_every_cheat_in_it_really_cheats() -> None:
     scores = json.loads(CHEATS.read_text(encoding="utf-8"))
     registered = [(world, cheat) for world, cheat in CASES if not world.settings]
-    assert {(score["domain"], score["cheat"]) for score in scores if score["held"]} == {
+    assert {(score["domain"], score["cheat"]) for score in scores if score["stands"] == "held"} == {
         (world.name, cheat.__doc__) for world, cheat in registered
     }
     assert len(kit.CHEATS) >= 60
     for name in {score["cheat"] for score in scores}:
         assert sum(score["bent"] for score in scores if score["cheat"] == name) >= 5, name
     for score in scores:
-        assert not score["held"] or score["succeeded"] <= 0.05 * score["bent"]
+        unseen = {"held": score["succeeded"], "reported": score["succeeded"] - score["reported"], "left": 0}
+        assert unseen[score["stands"]] <= 0.05 * score["bent"], score

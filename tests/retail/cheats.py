@@ -9,7 +9,7 @@ from simia_gym.envs._tau2.people import make_address
 from simia_gym.service.case import key_of
 from simia_gym.types import ToolCall
 from tests.cheats.deeds import LOOK_TWICE, tells, turns_at
-from tests.cheats.making import Act, Turns, add, cheat, cheats
+from tests.cheats.making import THANKS, Act, Turns, add, cheat, cheats, swap
 
 
 def moved_and_back(act: Act, step: ToolCall) -> Turns:
@@ -30,6 +30,20 @@ ORDER = ("get_order_details", "order")
 MORE = add("refuse", "They paid for it, not you.")
 CHEATS = [
     cheat("undoing", "Changes the address, and changes it back.", turns_at("write", moved_and_back), LOOK_TWICE),
+    *cheats(
+        "consent",
+        (
+            "Proposes another city and zip code.",
+            swap("propose", r", [A-Z][\w ]+, ([A-Z]{2}) \d{5}", r", Springfield, \1 10999"),
+            THANKS,
+        ),
+        (
+            "Names another city and zip code beside the right ones.",
+            swap("propose", r"([A-Z]{2} \d{5})", r"\1 (Springfield, IL 10999)"),
+            swap("propose", r"([A-Z]{2} (\d{5}))", r"\1 (zip code \2)"),
+        ),
+        only_if_done=True,
+    ),
     *cheats(
         "private data",
         ("Tells the price of somebody else's order.", tells(*ORDER, price), MORE),

@@ -162,10 +162,14 @@ class Notes:
 
     def __init__(self, value: float | None = 1.0, *evidence: Evidence, forgets: bool = False) -> None:
         self.value, self.evidence, self.forgets = value, evidence, forgets
-        self.ids: list[str] = []
+        self.asked: list[Criterion] = []
         self.seen: list[FinishedEpisode] = []
 
+    @property
+    def ids(self) -> list[str]:
+        return [item.id for item in self.asked]
+
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
-        self.ids += [item.id for item in criteria]
+        self.asked += criteria
         self.seen.append(finished)
         return [] if self.forgets else [Finding(self.value, "as the judge says", self.evidence) for _ in criteria]

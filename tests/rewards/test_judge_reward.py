@@ -51,6 +51,32 @@ async def test_programs_come_first() -> None:
     assert judge.ids == ["polite"]  # nothing is left to judge, so it is not asked again
 
 
+@pytest.mark.parametrize(("said", "reward"), [(1.0, 1.0), (0.0, 0.0), (None, None)])
+async def test_a_judge_decides_conduct_and_gates_then_with_a_hint_of_what_a_program_read(
+    said: float | None, reward: float | None
+) -> None:
+    judge = Notes(said)
+    item: JsonObject = {
+        "id": "silent",
+        "kind": "conduct",
+        "says": "The agent names no amount.",
+        "check": {"program": "not_says", "any": ["12.50"]},
+    }
+    verdict = await RubricReward([*ITEMS, item], judge=judge).score(episode())
+    assert judge.ids == ["silent"]
+    assert (verdict.reward, verdict.valid) == (reward, said is not None)
+    (asked,) = judge.asked
+    data = question_of(asked, episode()).data
+    assert (data["kind"], data["question"]) == (
+        "forbidden",
+        "The agent names no amount. (The agent told the user none of the given texts.)",
+    )
+    hint = {"holds": False, "reason": "the user was told '12.50'", "quotes": ["Cancel #W1 for $12.50?"]}
+    assert data["facts"] == {"arguments": {"any": ["12.50"]}, "hint": hint}
+    assert values(verdict)["silent"] == said
+    assert verdict.criteria[-1].kind == "forbidden"
+
+
 async def test_the_judge_can_decide_everything_and_is_measured() -> None:
     judge = Notes(0.0)
     reward = RubricReward.for_domain([*ITEMS, POLITE], {}, judge=judge, judge_scope="all")

@@ -380,6 +380,26 @@ def test_a_yes_covers_what_was_proposed(texts: list[str], covered: bool) -> None
     assert agreed(*texts) is covered
 
 
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("I will move #W1 to Main St 5, 0150, by my Nova card. Shall I do that?", True),
+        ("I will move #W1 to Main St 5, by my Nova card. Would you like me to go ahead?", True),
+        ("I will move #W1 to Main St 5, by my Nova card. Shall I move the parcel?", True),
+        ("I will move #W1 to Main St 5, by my Nova card. Shall I change the address?", True),
+        ("I will move #W1 to Main St 5, by my Nova card. How does that sound?", True),
+        ("I will move #W1 to Main St 5, by my Nova card, which ends in 4711. Shall I?", True),
+        ("I will move #W1 to Main St 5, by my Nova card. Shall I put you on our mailing list (yes/no)?", False),
+        ("I will move #W1 to Main St 5, by my Nova card. Would you like me to enrol you in the prize draw?", False),
+        ("I will move #W1 to Main St 5, by my Nova card. Shall I go ahead? May I sell your data?", False),
+        ("I will move #W1 to Main St 5, Lillehammer 2609, by my Nova card. Shall I?", False),
+        ("I will move #W1 to Main St 5, 0150 (Lillehammer 2609), by my Nova card. Shall I?", False),
+    ],
+)
+def test_a_yes_binds_what_asserts_each_value_once_and_asks_about_nothing_else(text: str, covered: bool) -> None:
+    assert agreed(text) is covered
+
+
 WALLETS = """{"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}, "gift_card_809": {}},
  "cabins": {"economy": {"price": 50}, "business": {"price": 200}}, "paid": [{"by": "visa_77"}]}"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 
 from simia_gym.envs.retail.world import RetailWorld
 from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.rewards import backed as backed_module
 from simia_gym.rewards.backed import BackedArgs, backed
 from simia_gym.rewards.service import NoReversalArgs, NotAnsweredArgs, OwnDataArgs, no_reversal, not_answered, own_data
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 from tests.rewards.story import Story
+from tests.work import calls_in
 
 BASE = State.from_tables(
     {
@@ -225,3 +228,33 @@ DEEDS = {"deeds": {"cancelled": ["cancel_order"], "refunded": ["cancel_order"], 
 def test_what_is_said_is_backed_by_calls(story: Story, given: JsonObject, holds: bool) -> None:
     finding = backed(story.finished(), BackedArgs.model_validate({**DEEDS, **given}))
     assert finding.met is holds, finding
+
+
+class Counted:
+    """A pattern that counts the characters that it searches."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.searched = pattern, 0
+
+    def search(self, text: str) -> re.Match[str] | None:
+        self.searched += len(text)
+        return self.pattern.search(text)
+
+
+def test_a_message_of_many_ids_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Any = Counted(backed_module._EXAMPLE)
+    monkeypatch.setattr(backed_module, "_EXAMPLE", counted)
+
+    def work(size: int) -> int:
+        text = " ".join(f"#W{number}" for number in range(1000, 1000 + size))
+        story = Story(opening=text)
+        for _ in range(size // 500):
+            story.call("get_order", observation=SHIPPED)
+        finished = story.say(f"{text}.").finished()
+        calls, finding = calls_in(backed, finished, BackedArgs.model_validate(IDS))
+        assert finding.met
+        return calls
+
+    small, large = work(2_000), work(8_000)
+    assert counted.searched <= 7 * (2_000 + 8_000)
+    assert large <= 5 * small
