@@ -104,6 +104,8 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         "episodes": sum(one.episodes for one in tasks),
         "valid": sum(one.valid for one in tasks),
         "invalid": sum(one.invalid for one in tasks),
+        "length": sum(one.cut_off for one in tasks),
+        "context_overflows": sum(one.overflows for one in tasks),
         "pass_at_1": mean_over_tasks([one.successes / one.valid for one in valid], seed=seed),
         "pass_hat_k": hat,
         "pass_at_k": at,

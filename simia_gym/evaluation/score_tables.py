@@ -11,6 +11,7 @@ from rich.text import Text
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE, counted, interval, number, percent
 from simia_gym.common.json_encoding import encode
+from simia_gym.rollout.summary import limit_words
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}
@@ -67,6 +68,7 @@ def _lines(one: JsonObject, *, faults: bool) -> Iterator[str]:
     reward = one["mean_reward"]
     bounds = " to ".join(number(bound, 3) for bound in reward["interval"] or ())
     yield f"mean reward {number(reward['value'], 3)}" + (f" (95% CI {bounds})" if bounds else "")
+    yield from limit_words(one["length"], one["context_overflows"])
     if one["invalid"] and faults:
         kinds = ", ".join(f"{name} x {count}" for name, count in one["faults"].items())
         be = "is invalid and counts" if one["invalid"] == 1 else "are invalid and count"

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
+from simia_gym.actions.assistant import broken_off
 from simia_gym.actions.thinking import strip_thinking
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.secrets import hide_in_bytes, keep_secret
@@ -32,6 +33,7 @@ from simia_gym.llm.transport.http import Target
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
 from simia_gym.llm.types import ChatRequest, Reply, Usage
 
+_THINKING = ("reasoning_content", "reasoning")
 _SENT = ("temperature", "top_p", "max_tokens")
 _jitter = random.Random()
 
@@ -90,7 +92,7 @@ class EndpointModel:
                     return self._judge(said, form)
                 except Failure as failure:
                     if said is not None:
-                        failure.said = True
+                        failure.said = failure.kind != "server_error"
                         self._accounts.failed(request.role, failure.kind, answered=True)
                     if self._features.learn(failure, fields, mode):
                         continue
@@ -196,18 +198,26 @@ class EndpointModel:
         calls, refusal = said.message.get("tool_calls"), said.message.get("refusal")
         refusal = refusal if isinstance(refusal, str) else ""
         usable = raw.strip()
-        silent = not usable and not (isinstance(calls, list) and calls)
+        called = isinstance(calls, list) and len(calls) > 0
+        silent = not usable and not called
+        kind = broken_off(reason)
+        if kind == "content_filter":
+            raise Failure(kind, refusal or "the server's content filter stopped the reply", again=True)
+        if kind is not None:
+            raise Failure(kind, f"the server broke the reply off (finish_reason {reason!r})", again=True)
+        if isinstance(said.message.get("function_call"), dict) and not called:
+            words = "the server answers with the legacy field function_call: let it write tool_calls"
+            raise Failure("bad_reply", words)
         if form is None:
             if silent:
                 raw = refusal
                 if not raw.strip():
-                    raise _empty(reason)
+                    raise _empty(reason, said)
         else:
-            if reason == "content_filter" or (refusal and silent):
-                words = refusal or "the server's content filter stopped the reply"
-                raise Failure("content_filter", words, again=True)
+            if refusal and silent:
+                raise Failure("content_filter", refusal, again=True)
             if not usable:
-                raise _empty(reason)
+                raise _empty(reason, said)
             try:
                 data = form.read(raw)
             except Failure as failure:
@@ -239,10 +249,12 @@ def seed_of(seed: int, attempt: int) -> int:
     return int.from_bytes(sha256(f"{seed}:{attempt}".encode()).digest()[:4], "big") & 0x7FFFFFFF
 
 
-def _empty(reason: str | None) -> Failure:
-    """The failure of an empty reply. The model is to blame unless the server stopped it."""
+def _empty(reason: str | None, said: Reply) -> Failure:
+    """The failure of an empty reply. The model is to blame unless the server stopped it, or took the text away."""
     kind = "empty_reply" if reason in ("stop", "length") else "bad_reply"
-    if reason == "content_filter":
-        kind = "content_filter"
+    if reason == "stop" and any(said.message.get(name) for name in _THINKING):
+        words = "the model's reply is empty, all of it stands in reasoning_content"
+        fix = "give the server the reasoning parser of this model, or none, or turn thinking off"
+        return Failure("bad_reply", f"{words}: {fix}", again=True)
     why = ": max_tokens is too small for it" if reason == "length" else ""
     return Failure(kind, f"the model's reply is empty{why} (finish_reason {reason!r})", again=True)

@@ -9,7 +9,7 @@ import orjson
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
-from simia_gym.llm.transport.failures import KEPT, Failure, text_of
+from simia_gym.llm.transport.failures import KEPT, Failure, of_answer
 from simia_gym.llm.types import Reply, Usage
 
 BYTES_PER_TOKEN = 4
@@ -36,9 +36,13 @@ def read_completion(body: bytes) -> Reply:
     except (TypeError, LookupError):
         pass
     if type(message) is not dict:
-        error = data.get("error") if isinstance(data, dict) else None  # some servers report errors with status 200
-        told = f": {text_of(error)[:KEPT]}" if error else ""
-        raise Failure("bad_reply", f"the answer is no chat completion{told}", again=True)
+        error = data.get("error") if isinstance(data, dict) else None
+        if error:
+            raise of_answer(error, body)
+        raise Failure("bad_reply", "the answer is no chat completion", again=True)
+    beside = choice.get("error") or data.get("error")
+    if beside:
+        raise of_answer(beside, body)
     listed = message.get("tool_calls")
     if type(listed) is list:
         for item in listed:

@@ -13,13 +13,14 @@ from functools import cached_property
 
 from simia_gym.actions.assistant import LENGTH, cut_off
 from simia_gym.actions.signatures import without_keywords
-from simia_gym.errors import Fault
+from simia_gym.errors import Cut, Fault
 from simia_gym.llm.budget import Budget
 from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
 from simia_gym.policies.base import PolicyOptions, PolicyStart
 from simia_gym.policies.openai_messages import EncodedTranscript
+from simia_gym.record.finished_episode import CONTEXT_LIMIT
 from simia_gym.types import JsonObject, Message, PolicyAction
 
 _SILENT = "empty_reply"
@@ -61,6 +62,7 @@ class LLMPolicy:
             Fault: The endpoint failed, even after retries of retryable failures. Kinds: ``rate_limit``,
                 ``server_error``, ``timeout``, ``connection``, ``auth``, ``not_found``, ``bad_request``,
                 ``context_length``, ``content_filter``, ``bad_reply``, ``budget``.
+            Cut: The conversation has outgrown the model's context.
         """
         prompt = self._transcript.prompt(messages)
         request = ChatRequest("policy", prompt, None, None, self._scope, self._asked, "answer", self._body)
@@ -70,6 +72,9 @@ class LLMPolicy:
         except Fault as fault:
             if fault.kind == _SILENT:
                 return ""
+            # A conversation that outgrew the context is the policy's own; one that never fitted is a wrong setting.
+            if fault.kind == "context_length" and any(message["role"] == "assistant" for message in messages):
+                raise Cut(CONTEXT_LIMIT) from fault
             raise
 
 

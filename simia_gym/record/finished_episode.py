@@ -24,7 +24,10 @@ TURN_LIMIT = "turn_limit"
 TOKEN_LIMIT = "token_limit"
 """`FinishedEpisode.ended` of an episode that was truncated because the policy reached its token limit."""
 
-LIMITS = (TURN_LIMIT, TOKEN_LIMIT)
+CONTEXT_LIMIT = "context_limit"
+"""`FinishedEpisode.ended` of an episode that was truncated because the transcript outgrew the policy's context."""
+
+LIMITS = (TURN_LIMIT, TOKEN_LIMIT, CONTEXT_LIMIT)
 """The reasons that truncate an episode; a truncated episode still gets a reward."""
 
 

@@ -17,7 +17,7 @@ from simia_gym.common.json_encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.llm.ask import RecordedModel
-from simia_gym.record.finished_episode import TOKEN_LIMIT
+from simia_gym.record.finished_episode import LIMITS, TURN_LIMIT
 from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.record.records import Record, read_lines
 from simia_gym.rollout.jobs import Plan, make_job, world_group
@@ -161,9 +161,9 @@ class _Recorded:
     def __init__(self, record: Record) -> None:
         self._actions = iter([event for event in record.events if event["type"] == "action"])
         self._fault = record.fault
-        # If the token limit ended the episode, truncate it after the last action: a recorded fault is then the judge's.
+        # If the policy's limit ended the episode, truncate it after the last action: a recorded fault is the judge's.
         ends = [event.get("reason") for event in record.events if event["type"] == "end"]
-        self._limit = TOKEN_LIMIT if TOKEN_LIMIT in ends else None
+        self._limit = next((end for end in ends if end in LIMITS and end != TURN_LIMIT), None)
 
     def act(self, messages: Sequence[Message]) -> str:
         for event in self._actions:

@@ -77,7 +77,7 @@ class Ended:
         summary: Results of the episodes that were played.
         seconds: Duration in seconds.
         spent: Model usage by role.
-        stopped: Why the rollout ended early: ``budget``, ``endpoint`` or ``bug``; ``None`` if it did not.
+        stopped: Why the rollout ended early: ``budget``, ``endpoint``, ``bug`` or ``faults``; ``None`` if it did not.
         message: The reason for an early end in one line.
         error: The interrupt or the error that ended the rollout, if any.
     """

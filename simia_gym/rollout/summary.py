@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simia_gym.common.formatting import counted
+from simia_gym.record.finished_episode import CONTEXT_LIMIT
 from simia_gym.record.records import Record
 from simia_gym.types import JsonObject
 
@@ -35,6 +37,8 @@ class Tally:
         successes: Number of successful episodes.
         reward: Sum of rewards.
         turns: Sum of turns.
+        cut_off: Number of actions that a token limit cut off (``finish_reason`` ``length``), in all episodes.
+        overflows: Number of episodes that were cut because they outgrew the policy's context.
     """
 
     episodes: int = 0
@@ -42,10 +46,14 @@ class Tally:
     successes: int = 0
     reward: float = 0.0
     turns: int = 0
+    cut_off: int = 0
+    overflows: int = 0
 
     def add(self, record: Record) -> None:
         """Count one episode."""
         self.episodes += 1
+        self.cut_off += sum("finish_reason" in event for event in record.events)
+        self.overflows += record.ended == CONTEXT_LIMIT
         if record.valid and record.reward is not None:
             self.valid += 1
             self.successes += record.success
@@ -138,6 +146,13 @@ class Summary:
             self.shadow[name] += note.get(name, 0) > 0
         if note.get("masked"):
             self.shadow["masked"] += 1
+
+
+def limit_words(cut_off: int, overflows: int) -> list[str]:
+    """Lines on actions and episodes that a limit of the policy's model cut off."""
+    words = [f"cut off by max_tokens (finish_reason length): {counted(cut_off, 'action')}"] if cut_off else []
+    outgrown = f"outgrew the policy's context, cut and judged: {counted(overflows, 'episode')}"
+    return [*words, outgrown] if overflows else words
 
 
 def fault_name(record: Record) -> str:

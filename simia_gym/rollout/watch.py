@@ -19,6 +19,8 @@ TRANSPORT = frozenset(
 """Kinds of faults of requests to models; the episode may succeed when played again."""
 _HOPELESS = frozenset({"connection", "auth", "not_found", "timeout"})
 _LEAST = 4
+_ALL_FAULTY = 10
+"""The run stops if at least this many first episodes all end with faults of whatever kind."""
 _EQUAL_BUGS = 5
 """The run stops if this many first episodes all end with the same exception of the policy."""
 
@@ -31,7 +33,7 @@ class Watch:
     """Checks each finished episode and decides whether to end the run early.
 
     Attributes:
-        stopped: Why the run ends early: ``budget``, ``endpoint`` or ``bug``; ``None`` while it continues.
+        stopped: Why the run ends early: ``budget``, ``endpoint``, ``bug`` or ``faults``; ``None`` while it continues.
         message: The reason in one line.
     """
 
@@ -40,7 +42,7 @@ class Watch:
         self.message = ""
         self._most = max(_LEAST, concurrency)
         self._streak: tuple[str, str] | None = None
-        self._length = 0
+        self._length = self._valid = self._invalid = 0
         self._bug, self._bugs, self._ended_otherwise = "", 0, False
         self._halt: Callable[[], None] = lambda: None
         self._known: Collection[str] = ()
@@ -62,11 +64,20 @@ class Watch:
         if kind == "budget":
             self._stop("budget", str(fault["message"]))
             self._halt()
+        self._valid += record.valid
+        self._invalid += not record.valid
         if self._always_bug(role, kind, str(fault.get("message"))):
             return
         hopeless = kind in _HOPELESS or no_credit(kind, str(fault.get("message")))
         if not hopeless or role in ("episode", "world"):
             self._streak, self._length = None, 0
+            if not self._valid and self._invalid >= max(_ALL_FAULTY, self._most):
+                self._stop(
+                    "faults",
+                    f"all {self._invalid} episodes ended with faults, the last with {role}:{kind}: "
+                    f"{fault.get('message')}",
+                )
+                self._halt()
             return
         self._length = self._length + 1 if self._streak == (role, kind) else 1
         self._streak = (role, kind)

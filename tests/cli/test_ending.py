@@ -44,13 +44,15 @@ BUG = "policy:bug:KeyError: 1"
         (1, [f"simulator:rate_limit:{CREDIT}"] * 4, "endpoint"),
         (1, [f"simulator:rate_limit:{QUOTA}"] * 4, "endpoint"),
         (1, [*["known", "simulator:auth:x"] * 3, "simulator:auth:x"], "endpoint"),
-        (1, ["simulator:rate_limit:slow down"] * 20, None),
-        (1, ["episode:timeout:x"] * 20, None),
+        (1, ["simulator:rate_limit:slow down"] * 10, "faults"),
+        (1, ["", *["simulator:rate_limit:slow down"] * 20], None),
+        (12, ["judge:bad_reply:x"] * 12, "faults"),
+        (1, ["episode:timeout:x"] * 10, "faults"),
         *((1, [*["simulator:auth:x"] * 3, other] * 3, None) for other in ("", "user:auth:x", "simulator:timeout:x")),
         (1, [BUG] * 5, "bug"),
         (1, [f"policy:bug:KeyError: {number}" for number in range(5)], "bug"),
         (1, ["", *[BUG] * 20], None),
-        (1, ["policy:bug:ValueError: 1", *[BUG] * 20], None),
+        (1, ["policy:bug:ValueError: 1", *[BUG] * 9], "faults"),
     ],
 )
 def test_a_run_ends_when_nothing_else_can_come(
@@ -68,7 +70,7 @@ def test_a_run_ends_when_nothing_else_can_come(
         else:
             assert watch.stopped is None
             watch.seen(episode)
-    assert (watch.stopped, len(halted)) == (stopped, int(stopped == "bug"))
+    assert (watch.stopped, len(halted)) == (stopped, int(stopped in ("bug", "faults")))
 
 
 def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,8 +95,9 @@ def test_what_fails_is_invalid_and_in_no_score() -> None:
         raise Fault("content_filter", "the model refused", role="policy")
 
     scores = evaluate(SHOP, agent)["series"][0]
-    assert (scores["faults"], scores["pass_at_1"]["value"]) == ({"policy:content_filter": 20}, None)
-    assert evaluate(SHOP, lambda messages, tools: None)["series"][0]["faults"] == {"policy:bad_action": 20}
+    assert (scores["faults"], scores["pass_at_1"]["value"]) == ({"policy:content_filter": scores["episodes"]}, None)
+    assert 10 <= scores["episodes"] < 20
+    assert evaluate(SHOP, lambda messages, tools: None)["series"][0]["faults"].keys() == {"policy:bad_action"}
 
 
 def test_a_bug_of_the_agent_is_shown_once_and_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ from aiohttp import web
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 from simia_gym import evaluate, read_records, transcript
+from simia_gym.errors import Fault
 from simia_gym.llm.cassette import Cassette
 from simia_gym.policies import PolicyOptions
 from simia_gym.policies.llm import LLMPolicies, LLMPolicy
@@ -129,3 +130,61 @@ def test_a_step_takes_the_message_of_an_sdk(shape: str) -> None:
     said = env.episode.messages[2]
     assert json.loads(json.dumps(said)) == {**message, "content": ""}
     assert all(each.keys() == {"role", "content"} for each in start["messages"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        *((reason, "server_error") for reason in ("abort", "error", "network_error")),
+        ("content_filter", "content_filter"),
+    ],
+)
+async def test_nothing_of_a_completion_that_the_server_broke_off_is_executed(reason: str, kind: str) -> None:
+    async with serving(lambda asked: completion("I will now", reason)) as server:
+        player = LLMPolicy(PolicyOptions(model="m", base_url=server.url, api_key=SECRET, retries=1, backoff=0.001))
+        report = await asyncio.to_thread(evaluate, "simia/retail-v0", player)
+    (series,) = report["series"]
+    assert (series["valid"], series["faults"]) == (0, {f"policy:{kind}": series["episodes"]})
+    assert report["run"]["stopped"] == "faults"
+    assert len(server.asked) == 2 * series["episodes"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (lambda asked: completion(None, reasoning_content="hm"), "bad_reply", "reasoning parser"),
+        (lambda asked: completion(None, function_call=NAMED), "bad_reply", "let it write tool_calls"),
+        (lambda asked: web.json_response({"error": {"message": "slow down", "code": 429}}), "rate_limit", "slow down"),
+        (lambda asked: web.json_response({"error": {"message": "no key", "code": "401"}}), "auth", "status 200"),
+    ],
+)
+async def test_a_fault_says_what_to_do(answer: Answer, kind: str, words: str) -> None:
+    async with serving(answer) as server:
+        player = LLMPolicy(PolicyOptions(model="m", base_url=server.url, api_key=SECRET, retries=1, backoff=0.001))
+        with pytest.raises(Fault, match=words) as caught:
+            await player.act([{"role": "user", "content": "Hi"}])
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize("turns", [0, 2])
+async def test_what_outgrows_the_context_is_cut_and_counted(turns: int, tmp_path: Path) -> None:
+    def answer(asked: Asked) -> web.Response:
+        if sum(message["role"] == "assistant" for message in asked.messages) >= turns:
+            return web.json_response({"error": {"message": "maximum context length is 9"}}, status=400)
+        return completion("Could you tell me your email addr", "length")
+
+    path = tmp_path / "r.jsonl"
+    async with serving(answer) as server:
+        player = LLMPolicy(options(server))
+        report = await asyncio.to_thread(evaluate, "simia/retail-v0", player, out=path)
+    (series,) = report["series"]
+    if not turns:  # nothing ever fits: a wrong setting
+        assert set(series["faults"]) == {"policy:context_length"}
+        return
+    assert (series["valid"], series["context_overflows"]) == (20, 20)
+    assert series["length"] == 40
+    assert "20 episodes" in str(report)
+    for record in read_records(path):
+        assert (record.ended, record.reward) == ("context_limit", 0)
+        assert [event["finish_reason"] for event in record.events if event["type"] == "action"] == ["length"] * 2
+    assert {proof.reason for proof in replay_file(path)} == {""}

@@ -140,6 +140,8 @@ def _to_go_on(run: Run, ended: Ended, command: str) -> list[str]:
             "" if run.sources.record_cassette else "; --record-cassette keeps answers, so that none is paid for twice"
         )
         lines.append(f"--resume plays episodes with faults again, and the budget counts anew{kept}")
+    elif ended.stopped == "faults":
+        lines.append("--resume plays episodes with faults again: mend their cause first")
     else:
         lines.append("--resume plays episodes with faults again: mend the endpoint first, `simia doctor` looks at it")
     return lines

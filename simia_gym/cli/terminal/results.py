@@ -15,7 +15,7 @@ from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import compact, counted, dollars, interval, number, one_line, percent
 from simia_gym.common.output import SafeConsole
 from simia_gym.common.writing import write_whole
-from simia_gym.rollout.summary import Summary, Tally, wilson
+from simia_gym.rollout.summary import Summary, Tally, limit_words, wilson
 
 _MOST_ROWS = 12
 _PER_KIND = ("episodes", "valid", "success_rate", "mean_reward", "mean_turns")
@@ -76,12 +76,13 @@ def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 def fault_lines(summary: Summary) -> list[str]:
     """One line on faults, and one example of each."""
+    limits = limit_words(summary.all.cut_off, summary.all.overflows)
     if not summary.all.invalid:
-        return [f"faults: none; valid episodes: {summary.all.episodes}"]
+        return [f"faults: none; valid episodes: {summary.all.episodes}", *limits]
     verbs = "is invalid and counts" if summary.all.invalid == 1 else "are invalid and count"
     lines = [f"faults: {summary.all.invalid} of {counted(summary.all.episodes, 'episode')} {verbs} in no rate"]
     lines += [f"  {name} x {count}: {one_line(summary.messages[name])}" for name, count in summary.faults.most_common()]
-    return lines
+    return lines + limits
 
 
 def results_json(env: str, summary: Summary, seconds: float, record: Path, **more: Any) -> dict[str, Any]:
@@ -98,6 +99,8 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
         "mean_turns": total.mean_turns,
         "faults": summary.all.invalid,
         "fault_kinds": dict(sorted(summary.faults.items())),
+        "length": total.cut_off,
+        "context_overflows": total.overflows,
         "reused": summary.reused,
         "kinds": {
             kind: {name: getattr(tally, name) for name in _PER_KIND} for kind, tally in sorted(summary.kinds.items())

@@ -106,6 +106,21 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str]) -> Failure:
     )
 
 
+def of_answer(error: Any, body: bytes) -> Failure:
+    """Classify an error that stands in an answer with status 200, alone or beside a choice."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
+    if not 400 <= status < 600:
+        status = 429 if isinstance(code, str) and "rate_limit" in code else 400
+    text = orjson.dumps({"error": error}) if isinstance(error, dict | str) else body
+    found = of_status(status, text, {})
+    if found.kind == "bad_request":
+        found.kind, found.again = "bad_reply", True
+    _, _, said = found.message.partition(": ")
+    found.message = f"the server answered an error with status 200: {said}"
+    return found
+
+
 def no_credit(kind: str, message: str) -> bool:
     """Whether kind and message of a failure say that the account has no credit, so that a retry cannot succeed."""
     return kind == "rate_limit" and _SAYS_NO_CREDIT.search(message) is not None
