@@ -14,6 +14,8 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTur
 
 _NUMBER = re.compile(r"[:\[,$]\s?-?(\d{1,12}(?:\.\d{1,2})?)(?=[,}\]\s!?;]|\.\D|\.?$)")
 """A number in JSON that may be an amount, or an amount in words."""
+_RANGE = re.compile(r"\$\s?(\d{1,9}(?:\.\d\d)?)\s?(?:-|–|—|to)\s?\$\s?(\d{1,9}(?:\.\d\d)?)(?![\d,.]*\d)")
+"""From the least amount to the most."""
 _CENT = Decimal("0.01")
 _HUGE = 1e12
 _MOST = 8
@@ -35,7 +37,8 @@ def unshown(
     Shown are the numbers in the writes, in their answers, in what they change, and in the rows of tools' answers that
     the writes or the message name, but for those of other objects; the sums of numbers of a field in one list, or in
     the rows of the writes; what there is for each, if a row lists several of something; the differences of two numbers
-    of a field; and what the user, the policy or a tool has said in words. Whole dollars may be rounded.
+    of a field; and what the user, the policy or a tool has said in words. Whole dollars may be rounded. The ends of a
+    range ("$226 to $272") may be those of any numbers that tools have shown.
 
     Args:
         finished: The episode.
@@ -78,8 +81,16 @@ def unshown(
     shown.add([dict(one.arguments) for one in writes])
     changes = [change for one in done for change in one.get("ops") or ()]
     shown.add([{change["path"].rpartition("/")[-1]: change.get("value")} for change in changes])
-    wrong = next((amount for amount in amounts if amount not in shown), None)
+    wrong = next((one for one in amounts if one not in shown and not _ends(one, told, finished, writes[-1])), None)
     return None if wrong is None else f"the proposal before the yes has an amount of {wrong} that nothing shows"
+
+
+def _ends(amount: Decimal, told: str, finished: FinishedEpisode, write: CallMade) -> bool:
+    """Whether an amount is an end of a range in a message, and rounds a number that a tool showed before a write."""
+    if not any(Decimal(end) == amount for ends in _RANGE.findall(told) for end in ends):
+        return False
+    seen = (str(finished.events[one.event]["observation"]) for one in finished.calls if one.event < write.event)
+    return any(abs(amount - number) < 1 for number in numbers_in(seen))
 
 
 class _Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -18,6 +19,10 @@ from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matchi
 from simia_gym.rewards.programs.program import Args, ByTool, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, strays, unheard_of, unproposed
 from simia_gym.types import Evidence
+
+_DIGIT = re.compile(r"\d")
+_DOUBT = re.compile(r"\b(?:no|not|never|instead|rather|actually)\b|n't\b")
+"""What may take something back."""
 
 
 class CalledArgs(CallPattern):
@@ -118,7 +123,8 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
     count = 0
     objects = {groups[0][0] for groups in args.binds.values() if groups}
     writes = [one for one in _writes(finished, args.tools, args.exempt) if one.ok or args.attempts]
-    turns = [next((turn for turn in reversed(finished.user_turns) if turn.event <= one.event), None) for one in writes]
+    turns = [_answered(finished, one) for one in writes]
+    said_in = {turn.event: turn.text for turn in finished.user_turns}
     for call, turn in zip(writes, turns, strict=True):
         if turn is None or not _confirms(turn):
             said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
@@ -137,7 +143,7 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
             wrong = unshown(finished, alike, turn, objects, args.prices)
         if wrong is not None:
             reason = f"{call.name} in turn {call.turn}: {wrong}"
-            return Finding.of(False, reason, (quote_call(finished, call), quote_text(turn.event, turn.text)))
+            return Finding.of(False, reason, (quote_call(finished, call), quote_text(turn.event, said_in[turn.event])))
         made = (turn.event, call.name, call.arguments)
         if made in done:
             reason = f"{call.name} in turn {call.turn} was made again without another confirmation"
@@ -145,7 +151,7 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
         if call.ok:
             done.append(made)
         count += 1
-        evidence[quote_text(turn.event, turn.text)] = None
+        evidence[quote_text(turn.event, said_in[turn.event])] = None
     written = "1 write, confirmed" if count == 1 else f"{count} writes, each confirmed"
     reason = written if count else "nothing was written"
     return Finding.of(True, reason, (piece for piece in evidence if piece.quote))
@@ -183,6 +189,40 @@ def _writes(finished: FinishedEpisode, tools: tuple[str, ...], exempt: tuple[str
     for call in finished.calls:
         if call.name not in exempt and (call.name in tools if tools else call.writes):
             yield call
+
+
+def _answered(finished: FinishedEpisode, call: CallMade) -> UserTurn | None:
+    """The user turn that a call follows: the last one, or a yes before it with the details that the user added since.
+
+    Details are what the user says between the yes and the call, if each sentence would agree behind a yes and the agent
+    has proposed nothing in the meantime. A user that reports its acts knows itself whether it agrees.
+    """
+    before = [turn for turn in finished.user_turns if turn.event <= call.event]
+    last = before[-1] if before else None
+    details: list[str] = []
+    for turn in reversed(before):
+        if turn.acts is not None:
+            break
+        if _confirms(turn):
+            return turn._replace(text="\n".join([turn.text, *details])) if details else turn
+        since = [one for one in finished.agent_turns if turn.event >= one.event][-1:]
+        if not all(_only_asks(one.text) for one in since) or not _adds(turn):
+            break
+        if any(one.ok and one.writes and since[0].event < one.event < turn.event for one in finished.calls if since):
+            break
+        details.insert(0, turn.text)
+    return last
+
+
+def _only_asks(text: str) -> bool:
+    """Whether a message of the agent proposes nothing: it asks for no yes, does nothing, and has no digit."""
+    return not read(text).acts & {"confirm", "claim", "refuse"} and not _DIGIT.search(text)
+
+
+def _adds(turn: UserTurn) -> bool:
+    """Whether a user turn adds to a yes, and takes nothing of it back."""
+    said = read(turn.text).sentences
+    return not any(one.question or _DOUBT.search(one.plain) or not read(f"yes, {one.plain}").agrees for one in said)
 
 
 def _confirms(turn: UserTurn) -> bool:

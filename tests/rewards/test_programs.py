@@ -454,6 +454,39 @@ def test_the_user_may_say_which_one_it_is() -> None:
     assert not bound("I will use the Nova card. Shall I?", more=both)
 
 
+PROPOSED = "I send it to Main St 5, by the Nova card. Shall I?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "covered"),
+    [
+        ("Please tell me the name at the door.", "It is Ada.", True),
+        ("Which name is at the door?", "Ada, please.", True),
+        ("Please tell me the name at the door.", "Which one?", False),
+        ("Please tell me the name at the door.", "Hold on, I am unsure.", False),
+        ("Please tell me the name at the door.", "Ada. Send it to Rome instead.", False),
+        ("Please tell me the name at the door.", "No, the other one.", False),
+        ("I could also send it for $9. Which name is at the door?", "It is Ada.", False),
+        ("Shall I also wrap it? Which name is at the door?", "It is Ada.", False),
+        ("I have changed it. Which name is at the door?", "It is Ada.", False),
+    ],
+)
+def test_a_yes_holds_while_the_user_adds_details(asked: str, answer: str, covered: bool) -> None:
+    story = Story().call("get_order", observation=WALLETS, order="#W1").say(PROPOSED, "Yes.", None)
+    finished = story.say(asked, answer, None).call("change_address", **HOME).finished()
+    assert run(finished, "confirmed_writes", **BOUND).met is covered
+
+
+def test_a_yes_with_details_covers_one_write_and_no_value_of_later_words() -> None:
+    story = Story().call("get_order", observation=WALLETS, order="#W1").say(PROPOSED, "Yes.", None)
+    story.call("change_address", **HOME).say("Which name is at the door?", "It is Ada.", None)
+    assert not run(story.call("change_address", **HOME).finished(), "confirmed_writes", **BOUND).met
+    other = Story().call("get_order", observation=WALLETS, order="#W1").say("I send it by Nova. Shall I?", "Yes.", None)
+    other.say("It goes to Main St. Which name is at the door?", "It is Ada.", None)
+    arguments = {"order": "#W1", "card": "visa_77", "street": "Main St"}
+    assert not run(other.call("change_address", **arguments).finished(), "confirmed_writes", **BOUND).met
+
+
 @pytest.mark.parametrize(("count", "covered"), [(2, True), (0, True), (3, False), (1, False), (200, False)])
 def test_a_number_may_be_proposed_in_words(count: int, covered: bool) -> None:
     assert agreed("Order #W1 goes in two parcels to Main St 5. Shall I?", card=count) is covered
