@@ -26,16 +26,20 @@ from simia_gym.actions.calls import (
     looks_like_call,
     message_parts,
 )
+from simia_gym.actions.dialects import dialect_of
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
-from simia_gym.actions.thinking import CLOSE, OPEN, strip_thinking
+from simia_gym.actions.thinking import CLOSINGS, MARK_PATTERN, OPENING_PATTERN, THINKING, may_think, strip_thinking
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
 
 _TAG, _END_TAG = "<tool_call>", "</tool_call>"
-_MARK = re.compile(r"(<tool_call>)[ \t\n\r]*+|</tool_call>|<think>|</think>|```")
+_RESPONSE, _OBSERVATION = "<tool_response>", "Observation:"
+_MARK = re.compile(rf"(<tool_call>)[ \t\n\r]*+|</tool_call>|```|{_RESPONSE}|{_OBSERVATION}|{MARK_PATTERN}")
+_OPENING = re.compile(OPENING_PATTERN)
+_CLOSING = re.compile("|".join(map(re.escape, sorted(CLOSINGS))))
 _CLOSED = re.compile(r"[ \t\n\r]*+</tool_call>")
 _MAY_BE_JSON = re.compile(r"[ \t\n\r]*+[{\[`]")
 _FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
@@ -88,7 +92,7 @@ class ToolsGrammar:
         Error codes: ``empty_action``, ``malformed_call``, ``unclosed_call``, ``missing_name``, ``bad_arguments``.
         """
         start = tries = 0
-        opened = OPEN in text
+        opened = may_think(text)
         while tries < _MOST_TRIES:
             if opened:
                 start = _after_thinking(text, start)
@@ -214,11 +218,12 @@ def get_grammar(name: str, *, folder: Path | None = None, where: str = "grammar"
 
 def _after_thinking(text: str, start: int) -> int:
     """The index after white space and closed thinking blocks, where a JSON value may begin."""
-    while text.startswith(OPEN, start := skip_space(text, start)):
-        close = text.find(CLOSE, start)
+    while mark := _OPENING.match(text, start := skip_space(text, start)):
+        closing = THINKING[mark.group()]
+        close = text.find(closing, mark.end())
         if close < 0:
             break
-        start = close + len(CLOSE)
+        start = close + len(closing)
     return start
 
 
@@ -247,7 +252,8 @@ def _whole_json(text: str, start: int) -> tuple[Any] | None:
 def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int | None:
     """Collect calls and the text around them.
 
-    Returns the index after a ``</think>`` without an opening tag, if there is one: all text before it is thinking.
+    Returns the index after a closing mark of thinking without an opening one, if there is one: all text before it is
+    thinking.
     """
     position, fences = start, 0
     while True:
@@ -257,14 +263,20 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
             return None
         at, end = mark.span()
         kind = mark.group()
-        if kind == CLOSE:
+        if kind in CLOSINGS:
             return end
+        if kind == _OBSERVATION and (not calls or text[at - 1] != "\n"):  # a word of a message or of a final answer
+            parts.append(text[position:end])
+            position = end
+            continue
         parts.append(text[position:at])
-        if kind == OPEN:
-            close = text.find(CLOSE, end)
+        if kind in (_RESPONSE, _OBSERVATION):  # invented by the policy: nothing behind it counts
+            return _thinking_end(text, end)
+        if kind in THINKING:
+            close = text.find(THINKING[kind], end)
             if close < 0:
                 return None
-            position = close + len(CLOSE)
+            position = close + len(THINKING[kind])
             continue
         try:
             if mark.lastindex:  # <tool_call>
@@ -293,8 +305,8 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
 
 
 def _thinking_end(text: str, position: int) -> int | None:
-    close = text.find(CLOSE, position)
-    return None if close < 0 or text.find(OPEN, position, close) >= 0 else close + len(CLOSE)
+    close = _CLOSING.search(text, position) if may_think(text) else None
+    return None if close is None or _OPENING.search(text, position, close.start()) else close.end()
 
 
 def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
@@ -340,6 +352,10 @@ def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
         thought = " after its thinking is taken out" if text.strip() else ""
         raise broken("empty_action", f"The reply is empty{thought}. Write a message to the user or call a tool.")
     if not calls:
+        if (dialect := dialect_of(rest)) is not None:
+            raise broken(
+                "malformed_call", f"The reply is a tool call in the dialect {dialect}, not one of this format."
+            )
         _refuse_broken_json(text, rest)
     if "<" in rest or "{" in rest or "[" in rest:
         if _CUT.search(rest):

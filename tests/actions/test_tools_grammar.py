@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simia_gym.actions import get_grammar
+from simia_gym.actions import get_grammar, strip_thinking
+from simia_gym.actions.thinking import THINKING
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, JsonObject, Say, ToolCall
 
@@ -287,3 +289,61 @@ def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
     text = piece * (100_000 // len(piece))
     with processor_limit(), pytest.raises(ActionError):
         get_grammar(name).parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_order\n```json\n{}\n```", "DeepSeek"),
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_order<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "DeepSeek"),
+        ('<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_order">\n</｜DSML｜function_calls>', "DeepSeek"),
+        ("I look.<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0{}<|tool_calls_section_end|>", "Kimi K2"),
+        ("<|channel|>commentary to=functions.get_order <|constrain|>json<|message|>{}<|call|>", "harmony"),
+        ("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.a<|message|>{}<|call|>", "harmony"),
+        ('[get_order(id="#W1"), get_order(id="#W2")]', "Llama 4"),
+        ('<|python_start|>[get_order(id="#W1")]<|python_end|>', "Llama 4"),
+        ('<minimax:tool_call>\n<invoke name="get_order">\n</invoke>\n</minimax:tool_call>', "MiniMax"),
+        ('<|START_ACTION|>[{"tool_name": "get_order", "parameters": {}}]<|END_ACTION|>', "Cohere"),
+        ("<start_function_call>call:get_order{id:1}<end_function_call>", "Gemma"),
+        ("<|tool_call>call:get_order{id:1}<tool_call|>", "Gemma"),
+        ('```tool_code\nprint(get_order(id="#W1"))\n```', "tool_code"),
+        ('Thought: I look.\nAction: get_order\nAction Input: {"id": "#W1"}\nObservation: shipped', "ReAct"),
+        ('[THINK]which?[/THINK]get_order(id="#W1")', "name(argument="),
+    ],
+)
+def test_a_call_in_another_dialect_is_an_error_that_names_it(text: str, dialect: str) -> None:
+    with pytest.raises(ActionError, match=re.escape(f"dialect {dialect}")) as caught:
+        GRAMMAR.parse(text)
+    assert caught.value.code == "malformed_call"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I would write get_order(id="#W1") now.',
+        "The mark <｜tool▁calls▁begin｜> begins a call.",
+        "Action: I send the card back.",
+        "[see note (a)]",
+        "Your order (#W1)",
+        "Observation: it is late.\nObservation: it rains.",
+    ],
+)
+def test_prose_that_quotes_a_call_stays_a_message(text: str) -> None:
+    assert GRAMMAR.parse(text) == Say(text)
+
+
+@pytest.mark.parametrize(("begin", "end"), [*THINKING.items()])
+def test_a_call_inside_thinking_does_not_run(begin: str, end: str) -> None:
+    assert GRAMMAR.parse(f"{begin}perhaps {CALL}{end}Hello") == Say("Hello")
+    assert GRAMMAR.parse(f"Hello {begin}perhaps {CALL}") == Say("Hello")
+    assert GRAMMAR.parse(f'{begin}a{end}\n{{"name": "get_order", "arguments": {{"id": "#W1"}}}}') == Calls((ORDER,))
+    assert strip_thinking(f"a{begin}b{end}c") == "ac"
+
+
+@pytest.mark.parametrize("answer", ["<tool_response>\n{}\n</tool_response>", "Observation: {}"])
+def test_nothing_behind_an_invented_observation_runs(answer: str) -> None:
+    assert GRAMMAR.parse(f"{CALL}\n{answer}\n{CALL}\nIt is shipped.") == Calls((ORDER,))
+    assert GRAMMAR.parse(f"{CALL} My {answer}") == Calls((ORDER,), "My" if "<" in answer else f"My {answer}")
+    quoted = json.dumps({"name": "note", "arguments": {"text": f"a\n{answer}"}})
+    text = f"<tool_call>{quoted}</tool_call>{CALL}"
+    assert GRAMMAR.parse(text) == Calls((ToolCall("note", {"text": f"a\n{answer}"}), ORDER))

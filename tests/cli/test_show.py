@@ -10,6 +10,7 @@ from simia_gym import read_records
 from simia_gym.record.records import Record
 from simia_gym.rewards import report
 
+from ..work import processor_limit
 from .conftest import Simia
 
 
@@ -64,3 +65,10 @@ def test_long_lines_of_a_verdict_go_on_below_their_text(simia: Simia, monkeypatc
     assert max(map(len, lines)) <= 60
     assert all(line[:2] in ("+ ", "  ") for line in lines)
     assert sum(line.startswith("+ ") for line in lines) < len(lines)
+
+
+def test_the_work_is_linear_in_repeated_tags(simia: Simia) -> None:
+    Path("tags.py").write_text("class Tags:\n    def act(self, messages):\n        return '<tool_call>' * 9_000\n")
+    assert simia("rollout", "retail", "--episodes", 1, "--policy", "tags.py:Tags", "--out", "r.jsonl").code == 0
+    with processor_limit(6):
+        assert "<tool_call>" in simia("show", "r.jsonl").out

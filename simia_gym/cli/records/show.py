@@ -20,7 +20,7 @@ from simia_gym.errors import InputError, did_you_mean
 from simia_gym.record.explain import report
 from simia_gym.record.records import Record, read_records
 
-_CALL = re.compile(r"<tool_call>.*?</tool_call>", re.DOTALL)
+_CALL, _CALL_END = "<tool_call>", "</tool_call>"
 _BEGINNING = re.compile(r"^([+!?-] \S+)? *")
 """What stands before the text of a line of a verdict: mark and criterion, or white space."""
 _MOST = 4_000
@@ -101,7 +101,11 @@ def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
 
 def _beside_calls(action: str) -> str:
     """The text of an action besides its tool calls."""
-    text = _CALL.sub("", action).strip()
+    kept, position = list[str](), 0
+    while (begin := action.find(_CALL, position)) >= 0 and (end := action.find(_CALL_END, begin)) >= 0:
+        kept.append(action[position:begin])
+        position = end + len(_CALL_END)
+    text = "".join([*kept, action[position:]]).strip()
     try:
         message = jsonlib.loads(text)
     except ValueError:
