@@ -1,6 +1,7 @@
 """Understanding of English messages, shared by user simulators and rewards."""
 
 from simia_gym.language.answer import Asserted
+from simia_gym.language.beside import asks_beside
 from simia_gym.language.claim import Claim
 from simia_gym.language.conversation import Act, Detail, Said, asked
 from simia_gym.language.cue import Cue
@@ -27,6 +28,7 @@ __all__ = [
     "Sentence",
     "Time",
     "asked",
+    "asks_beside",
     "contains_plainly",
     "forms",
     "read",

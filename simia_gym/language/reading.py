@@ -42,6 +42,8 @@ _TOLD = re.compile(
     r"\b(?:if|whether|contains?|shows?|belongs?|see|found|saw|told|said|look|talk|discuss|check"
     r"|(?:i|you|we) (?:\w+ )?\w+ed)\b"
 )
+_UNTIL = re.compile(r"\b(?:until|till|unless|before|without)\b.*\b(?:you|your)\b")
+"""Words of a refusal that only waits for the user: "I won't do anything until I hear back from you"."""
 _STATED = re.compile(r".{0,99}?\d\S* (?:\w+ ){0,3}?(?<!it )(?<!that )(?:is|are|was|were|has|have|had)\b")
 """A statement about a value, which has a digit: "B2 is pending"."""
 
@@ -123,7 +125,7 @@ class Reading:
                 real = real or turns(one.plain)
                 kept += [one] if real else []
             else:
-                kept = [] if withdraws(one) else kept
+                kept = [] if withdraws(one) and not _UNTIL.search(one.plain) else kept
                 later = (replace(one, plain=part) for part in parts(one.plain)[1:])
                 kept += [part for part in later if not refuses(part)]
         standing = undenied(kept, shown.sentences)

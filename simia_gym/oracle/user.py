@@ -1,8 +1,8 @@
 """Plays the user simulator: answers as the scripted user would, given only the conversation in the prompt.
 
 The scripted user recognises from the ledger's tool calls that its request is fulfilled. The prompt shows no tool calls,
-so the oracle infers them: once the customer has consented, an agent message that does not ask for consent, refuse, or
-ask to wait counts as the report that the request is fulfilled.
+so the oracle infers them: once the customer has consented, an agent message that does not ask for consent, refuse, ask
+to wait, or only offer help counts as the report that the request is fulfilled.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
 from simia_gym.users.cues import Cues, load_cues
-from simia_gym.users.scripted import Memory, present_request
+from simia_gym.users.memory import Memory, present_request
 from simia_gym.users.scripted_script import Done, Script, script_from_json
 
 _NOT_DONE = frozenset({"confirm", "refuse", "wait"})
+_COURTESY = frozenset({"offer", "invite"})
 
 
 class Moment(NamedTuple):
@@ -65,6 +66,8 @@ class Person:
         for call in settled:
             done = {"name": call.tool, "arguments": dict(call.arguments)}
             ledger.append("transition", call=done, outcome="ok")
+        if self._script is None and moment.agreed and "claim" in self._cues.hear(text).acts:
+            ledger.append("transition", call={"name": "done", "arguments": {}}, outcome="ok")
         said = run_sync(self._user.reply(text, self._context(moment, ledger)), inline=True)
         acts = said.meta.get("acts", ())
         state = moment.state.apply(said.ops or ())
@@ -73,7 +76,8 @@ class Person:
 
     def _settled(self, moment: Moment, text: str) -> tuple[Done, ...]:
         """The tool calls that a message implies; see the module's docstring."""
-        if self._script is None or not moment.agreed or self._cues.hear(text).acts & _NOT_DONE:
+        acts = self._cues.hear(text).acts
+        if self._script is None or not moment.agreed or acts & _NOT_DONE or (acts & _COURTESY and "claim" not in acts):
             return ()
         memory = Memory.of(moment.state)
         return present_request(self._script, memory).done if memory.at < len(self._script.requests) else ()

@@ -1,8 +1,10 @@
 """The brief user: a user simulator for tasks that have a description of the customer but no script.
 
-It states the task's reason and known facts, answers every question with these facts, agrees to every proposal, and
-leaves when the agent claims success. It cannot object, choose, or withhold anything, so scores with it are less
-informative than scores with a scripted user. Every report names the kind of user.
+It states the task's reason and known facts, answers every question with these facts, and agrees to every proposal. At
+thanks, an offer of help or a claim it leaves if every tool of the task's gold calls has succeeded. Else it says its
+reason again, and leaves only after many such messages between which the agent calls no tool. It cannot object, choose,
+or withhold anything, so scores with it are less informative than scores with a scripted user. Every report names the
+kind of user.
 
 The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are
 never spoken), all in the second person: "You are Ada and want ...".
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,10 +23,10 @@ from simia_gym.errors import InputError
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import load_cues
-from simia_gym.users.scripted import TABLE
+from simia_gym.users.memory import TABLE
 
 KEY = "brief"
-_UNSPOKEN: JsonObject = {"asked": 0, "stuck": 0, "refused": 0}
+_UNSPOKEN: JsonObject = {"asked": 0, "stuck": 0, "refused": 0, "seen": 0}
 """The memory before the agent's first message."""
 _YES = ("Yes, please go ahead.", "Yes, I confirm. Please proceed.", "Yes, that's right, go ahead.")
 _THANKS = ("Thank you, that is all. Goodbye.", "Great, thanks. That was everything.", "Perfect, thank you. Bye.")
@@ -31,6 +34,9 @@ _FORGOT = ("I don't remember anything beyond that.", "More than that I don't rem
 _MORE = ("I have nothing more to add, can you go on?", "I've told you everything. Could you please carry on?")
 _WAIT = ("Okay, please do.", "Sure, I'll wait.", "Alright.")
 _PITY = ("Is there really no way?", "Please check again, I would like to have this done.")
+_NOTHING_ELSE = ("No, nothing else, just that.", "No, there is nothing else. Please go on with that.")
+_LONG = 8
+"""The number of messages in a row that do not help it on before it leaves."""
 _GIVE_UP = ("Alright, then I leave it at that. Goodbye.", "Never mind then. Goodbye.")
 _PERSONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), spoken)
@@ -72,14 +78,17 @@ class BriefUser:
         memory = dict(context.state.get(TABLE, KEY) or _UNSPOKEN)
         heard, seed = self.cues.hear(text), context.seed
         reason, known = context.prepared.once("brief", _brief)
-        acts = heard.acts
+        acts, events = heard.acts, context.ledger.events
+        if any(event["type"] == "transition" and event["call"] is not None for event in events[memory["seen"] :]):
+            memory["stuck"] = 0
+        memory["seen"] = len(events)
         if "confirm" in acts:
             parts, said = [_pick(_YES, seed, "yes")], ["confirm"]
             if heard.asks:
                 parts.append(known or _pick(_FORGOT, seed, "forgot"))
                 said.append("inform")
             return _transition(" ".join(parts), said, {**memory, "stuck": 0})
-        if heard.asks or acts & {"invite", "question"}:
+        if heard.asks or ("question" in acts and "offer" not in acts):
             memory["asked"] += 1
             if memory["asked"] > 12:
                 return _transition(_pick(_GIVE_UP, seed, "give_up"), ["give_up"], memory, end="user_stop")
@@ -94,12 +103,28 @@ class BriefUser:
             return _transition(_pick(_PITY, seed, "pity"), ["insist"], memory)
         if "wait" in acts and memory["stuck"] < 3:
             return _transition(_pick(_WAIT, seed, "wait"), ["wait"], {**memory, "stuck": memory["stuck"] + 1})
-        if "claim" in acts or "offer" in acts:
+        if acts & {"claim", "offer"} and _done(context):
             return _transition(_pick(_THANKS, seed, "thanks"), ["thank", "leave"], memory, end="user_stop")
         memory["stuck"] += 1
-        if memory["stuck"] > 2:
+        if memory["stuck"] > _LONG:
             return _transition(_pick(_GIVE_UP, seed, "give_up"), ["give_up"], memory, end="user_stop")
+        if memory["stuck"] % 2:
+            return _transition(" ".join(part for part in (reason, known) if part), ["restate"], memory)
+        if "offer" in acts:
+            return _transition(_pick(_NOTHING_ELSE, seed, "nothing_else"), ["nothing_to_add"], memory)
         return _transition(_pick(_MORE, seed, "more"), ["nothing_to_add"], memory)
+
+
+def _done(context: StepContext) -> bool:
+    """Whether every tool of the task's gold calls has succeeded as often as there, or any tool if it has none."""
+    calls = (event["call"] for event in context.ledger.events if event["type"] == "transition" and _ok(event))
+    made = Counter(call["name"] for call in calls)
+    gold = Counter(call["name"] for call in context.prepared.task.gold if "name" in call)
+    return bool(made) and gold <= made
+
+
+def _ok(event: Mapping[str, Any]) -> bool:
+    return event["call"] is not None and bool(event["outcome"] == "ok")
 
 
 def first_person(text: str) -> str:

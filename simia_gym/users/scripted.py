@@ -10,11 +10,15 @@ It handles a message by the first rule that applies:
 2. If its request is fulfilled, it goes on to the next request.
 3. It objects to a refusal as often as its script says, then accepts it, and may then want something else instead.
 4. It answers a request for confirmation with an explicit yes (act ``confirm``), a change of mind, a correction if the
-   proposal names a wrong detail, or a question (act ``clarify``) if the proposal leaves out a detail.
+   proposal names a wrong detail, or a question (act ``clarify``) if the proposal leaves out a detail. A message that
+   names all details of the request is such a request, whatever its other words. One that also asks for a yes to
+   something else gets a no.
 5. It answers questions for details.
-6. It takes one value for the answer to its question, and asks which one it is if the message leaves that open; it
-   believes the agent's claim that the request is fulfilled.
-7. Otherwise it repeats its request, then says that it has nothing to add, then gives up and leaves.
+6. It takes one value for the answer to its question, and asks which one it is if the message leaves that open. It
+   believes a claim that the request is fulfilled only if its script says nothing by which it could tell.
+7. Otherwise (thanks, offers of help, claims, anything that it does not understand) it helps the agent on: it says its
+   request again, then what it has not told yet, then that there is nothing else. It gives up and leaves only after
+   many such messages between which the agent calls no tool.
 
 ``Transition.meta`` holds the dialogue acts of each reply.
 """
@@ -24,18 +28,18 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.language import Asserted, Reading, wanted
-from simia_gym.state import State, freeze
+from simia_gym.language import Asserted, Reading, asks_beside, wanted
+from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
-from simia_gym.users.scripted_script import Answer, Expect, Request, Script, script_from_json
+from simia_gym.users.memory import KEY, TABLE, Memory, present_request
+from simia_gym.users.scripted_script import Answer, Expect, Script, script_from_json
 
-TABLE, KEY = "_user", "script"
 _PATH = f"/{TABLE}/{KEY}"
 
 _YES = ("Yes, please go ahead.", "Yes, that's right. Please proceed.", "Yes, I confirm.", "Yes, go ahead please.")
@@ -53,63 +57,21 @@ _THANKS = ("Great, thank you.", "Perfect, thanks.", "Thanks for that.", "Good, t
 _WAIT = ("Sure, take your time.", "Okay, I'll wait.", "Alright, I am here.")
 ACCEPT = ("I see. Alright then.", "That's a pity, but I understand.", "Okay, if that is how it is.")
 INSIST = ("Are you sure? I really need this.", "Can't you make an exception?", "Please, there must be a way.")
+_NOTHING_ELSE = ("No, nothing else, just what I have told you.", "No, there is nothing else. Please go on with that.")
 _MORE = ("I have nothing more to add, can you go on?", "That is all I can tell you. Could you please carry on?")
 _GIVE_UP = ("This is not getting anywhere. I'll leave it, goodbye.", "Never mind, I'll try another time. Goodbye.")
 _CLOSE = ("That was all. Thank you, goodbye.", "Nothing else, thanks. Bye!", "That's everything, thank you. Bye.")
 _UNKNOWN = ("I'm sorry, I don't know that.", "I can't tell you that, sorry.", "I don't have that information.")
 _RESTATE = ("As I said: ", "To say it again: ", "Let me repeat it. ")
 _PATIENCE = 4
+_LONG = 8
+"""The number of messages in a row that it does not understand before it leaves."""
+_WILL = re.compile(r"\b(?:i|we)(?:'ll| will| can| would|'m going to| am going to)\b")
+_POSTPONED = re.compile(r"\b(?:without|until|till|unless|before)\b")
+"""Words of a refusal that asks for something first: "I can't open your account without it"."""
 _EITHER = re.compile(
     r"\b(?:or|otherwise|else|alternatively|alternative|one of|instead|if you (?:don't|do not|can't|cannot))\b"
 )
-
-
-@dataclass
-class Memory:
-    """The user's memory between its turns. "The request" is the current one.
-
-    Attributes:
-        at: Index of the request in the script.
-        seen: Number of ledger events that have been processed.
-        known: Slots that the user has told the agent during the request.
-        insisted: Number of objections to refusals of the request.
-        changed: Whether the user has changed its mind about the request.
-        proposed: Whether the agent's last message mentioned the request's action.
-        stuck: Number of fallback replies so far; see rule 7 of the module.
-        waits: Number of consecutive messages that asked the user to wait.
-        objections: Number of wrong proposals that the user has rejected.
-        unclear: Number of times that the user has asked what exactly will be done.
-        named: Indexes in ``expect`` of the details that the agent's last message named.
-        repeats: Number of consecutive answers that told the agent nothing new.
-        told: Indexes of the groups in ``told`` of which the agent has said a word.
-        done: Indexes of the calls in ``done`` that have succeeded.
-    """
-
-    at: int = 0
-    seen: int = 0
-    known: tuple[str, ...] = ()
-    insisted: int = 0
-    changed: bool = False
-    proposed: bool = False
-    stuck: int = 0
-    waits: int = 0
-    objections: int = 0
-    unclear: int = 0
-    named: tuple[int, ...] = ()
-    repeats: int = 0
-    told: tuple[int, ...] = ()
-    done: tuple[int, ...] = ()
-
-    def to_row(self) -> JsonObject:
-        """The memory as a row of the state, without what is still as at the start."""
-        return {name: value for name, value in vars(self).items() if value}
-
-    @classmethod
-    def of(cls, state: State) -> Memory:
-        """Read the memory from the state; it is that of the start if the state has none."""
-        row: Mapping[str, Any] = state.get(TABLE, KEY) or {}
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
-        return cls(**values)
 
 
 class ScriptedUser:
@@ -140,7 +102,10 @@ class ScriptedUser:
         """Answer a message of the agent."""
         script = context.prepared.once("script", _script_of)
         memory = Memory.of(context.state)
-        calls = _calls(context.ledger.events[memory.seen :])
+        news = context.ledger.events[memory.seen :]
+        if any(event["type"] == "transition" and event["call"] is not None for event in news):
+            memory.stuck = 0
+        calls = _calls(news)
         memory.seen = len(context.ledger.events)
         turn = _Turn(self.cues, script, memory, self.cues.hear(text), context.seed)
         turn.answer(calls)
@@ -183,9 +148,9 @@ class _Turn:
             return
         self._notice(calls)
         request, heard = self.request, self.heard
-        confirms = "confirm" in heard.acts
+        new = self._asks_anew()
+        confirms = "confirm" in heard.acts or (not new and self._complete())
         about = confirms and self._about()
-        new = any(slot not in self.memory.known and self._knows(slot) for slot in heard.asks)
         if heard.reading.foreign:
             self._ask_again(_TONGUE, "english")
         elif self._settled():
@@ -234,22 +199,15 @@ class _Turn:
     def _other(self) -> None:
         """Answer a message that is neither a refusal, nor a proposal, nor a question for a detail."""
         acts, request, memory = self.heard.acts, self.request, self.memory
-        if "wait" in acts and memory.waits < _PATIENCE:
+        unsaid = "invite" in acts and "request" not in memory.known
+        if "wait" in acts and memory.waits < _PATIENCE and not unsaid:
             self.say(_WAIT, "wait")
             memory.waits += 1
         elif request.answer is not None and self._answered.one is not None:
             self._thank()
         elif request.answer is not None and self.cues.tokens_in(request.answer, self.heard.reading.words):
             self._ask_again(_WHICH, "which")
-        elif "invite" in acts and "offer" not in acts and "claim" not in acts and memory.repeats <= _PATIENCE:
-            self.say(request.say, "request")
-            self.slots.append("request")
-            if "request" in memory.known:
-                memory.repeats += 1
-            else:
-                memory.known, memory.repeats = (*memory.known, "request"), 0
-            self._after_answer()
-        elif "claim" in acts or "offer" in acts:
+        elif acts & {"claim", "offer"} and memory.stuck and not (request.done or request.told or request.answer):
             self._thank()
         else:
             self._fall_back()
@@ -299,10 +257,12 @@ class _Turn:
         named = self._named()
         unsure = {*range(len(request.expect))}.difference(named).union(memory.named)
         wrong = [item.slot for index, item in enumerate(request.expect) if index in unsure and self._contradicts(item)]
-        if wrong and memory.objections >= _PATIENCE:
+        beside = request.action is not None and self._asks_beside()
+        memory.agreed = False
+        if (wrong or beside) and memory.objections >= _PATIENCE:
             self._leave(_GIVE_UP, "give_up")
-        elif wrong:
-            self.say(_NO, "deny")
+        elif wrong or beside:
+            self.say(_NO if wrong else _DECLINE, "deny")
             for slot in wrong:
                 self._tell(slot)
             memory.objections, memory.proposed, memory.waits, memory.named = memory.objections + 1, False, 0, ()
@@ -322,6 +282,7 @@ class _Turn:
                 self.say(_AGREE, "agree")
             else:
                 self.say(request.confirm or _YES, "confirm")
+                memory.agreed = True
             if self.heard.asks:
                 self._inform()
             memory.waits, memory.proposed, memory.named = 0, True, named
@@ -353,9 +314,9 @@ class _Turn:
         known = self.memory.named
         return tuple(index for index, item in enumerate(self.request.expect) if index in known or self._names(item))
 
-    def _names(self, item: Expect) -> bool:
-        """Whether the message names a detail, and leaves no other value open."""
-        reading = self.heard.reading.standing
+    def _names(self, item: Expect, reading: Reading | None = None) -> bool:
+        """Whether the message, or a part of it, names a detail, and leaves no other value open."""
+        reading = self.heard.reading.standing if reading is None else reading
         if not _names(item, reading):
             return False
         if not self._others(item, reading):
@@ -472,6 +433,45 @@ class _Turn:
         """Whether the message names every detail of the request."""
         return bool(self.request.expect) and all(self._names(item) for item in self.request.expect)
 
+    def _complete(self) -> bool:
+        """Whether the message proposes all that the user wants, without a word that asks for a yes.
+
+        What it claims to have done is no proposal, and nothing is proposed beside a refusal.
+        """
+        request, reading = self.request, self.heard.reading
+        if request.action is None or not self._speaks_of_it() or not all(map(self._names, request.expect)):
+            return False
+        if not request.expect and ("wait" in self.heard.acts or not _WILL.search(reading.standing.words)):
+            return False
+        if not all(_POSTPONED.search(one.plain) for one in reading.refusals):
+            return False
+        claimed = [said.sentence.plain for said in reading.said if said.claims]
+        if not claimed:
+            return True
+        kept = tuple(one for one in reading.standing.sentences if one.plain not in claimed and one.head not in claimed)
+        left = replace(reading.standing, sentences=kept)
+        return all(self._names(item, left) for item in request.expect)
+
+    def _asks_anew(self) -> bool:
+        """Whether the message asks for a detail that it has not been told.
+
+        One that the user does not know counts if the message refuses nothing but to go on without it.
+        """
+        new = [slot for slot in self.heard.asks if slot not in self.memory.known]
+        return any(map(self._knows, new)) or (
+            bool(new) and all(_POSTPONED.search(one.plain) for one in self.heard.reading.refusals)
+        )
+
+    def _asks_beside(self) -> bool:
+        """Whether a sentence asks for a yes to something that is neither said elsewhere nor wished."""
+        said = self.heard.reading.said
+        for one in said:
+            if "confirm" in one.acts and not self.cues.about(self.request.action, one.sentence.plain):
+                rest = " ".join(other.sentence.plain for other in said if other is not one)
+                if asks_beside(one.sentence, f"{rest} {self._wish().lower()}"):
+                    return True
+        return False
+
     def _stated(self) -> bool:
         """Whether the message, beside what it refuses, proposes the request in full."""
         return self._speaks_of_it() and all(map(self._names, self.request.expect))
@@ -482,18 +482,43 @@ class _Turn:
         self.memory.waits, self.memory.proposed, self.memory.named = 0, spoke, self._named() if spoke else ()
 
     def _fall_back(self) -> None:
-        """Repeat the request; the next time, say that there is nothing to add; then give up."""
-        memory = self.memory
+        """Help the agent on, by rule 7 of the module."""
+        memory, acts = self.memory, self.heard.acts
         proposed = self._speaks_of_it()
         memory.named = self._named() if proposed else ()
-        memory.stuck, memory.waits, memory.proposed = memory.stuck + 1, 0, proposed
-        if memory.stuck == 1:
+        memory.stuck, memory.proposed = memory.stuck + 1, proposed
+        memory.waits = memory.waits if "wait" in acts else 0
+        untold = self._untold()
+        asks = (
+            untold is not None
+            and memory.stuck == 1
+            and not acts
+            and any(one.requests for one in self.heard.reading.said)
+        )
+        again = memory.stuck % 2 == 1 and not asks
+        if memory.stuck > _LONG:
+            self._leave(_GIVE_UP, "give_up")
+        elif memory.agreed and "claim" not in acts:
+            self.say(*((_AGREE, "agree") if again else (_WAIT, "wait")))
+        elif "request" not in memory.known or (memory.stuck == 1 and "invite" in acts):
+            self.say(self.request.say, "request")
+            self.slots.append("request")
+            memory.known = (*dict.fromkeys((*memory.known, "request")),)
+        elif again:
             self.parts.append(_pick(_RESTATE, self.seed, "restate") + self._wish())
             self.acts.append("restate")
-        elif memory.stuck == 2:
-            self.say(_MORE, "nothing_to_add")
+        elif untold is not None:
+            self._tell(untold)
+            self.acts.append("inform")
+            memory.known = (*memory.known, untold)
         else:
-            self._leave(_GIVE_UP, "give_up")
+            self.say(_NOTHING_ELSE if "offer" in acts else _MORE, "nothing_to_add")
+
+    def _untold(self) -> str | None:
+        """A detail that the agent can need next: who the user is, then what the request is about."""
+        known = self.memory.known
+        facts = () if self.memory.at else self.script.facts
+        return next((slot for slot in (*facts, *self.request.slots) if slot not in known), None)
 
     def _wish(self) -> str:
         return _pick(self.request.say, self.seed, "request")
@@ -529,17 +554,6 @@ def _names(item: Expect, reading: Reading) -> bool:
 def _outside(phrases: Iterable[str], others: Sequence[str]) -> bool:
     """Whether one of some phrases is not only the end of another phrase, as "economy" is of "basic economy"."""
     return any(not any(other.lower().endswith(f" {phrase.lower()}") for other in others) for phrase in phrases)
-
-
-def present_request(script: Script, memory: Memory) -> Request:
-    """The current request, after the user's change of mind if there was one."""
-    request = script.requests[min(memory.at, len(script.requests) - 1)]
-    change = request.change
-    if change is None or not memory.changed or change.withdraw:
-        return request
-    given = {name: getattr(change, name) for name in ("action", "expect", "done")}
-    update = {name: value for name, value in given.items() if value not in (None, "")}
-    return request.model_copy(update={**update, "slots": {**request.slots, **change.slots}})
 
 
 def _script_of(task: Task) -> Script:

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 
+from simia_gym.common.files import read_yaml
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 from simia_gym.users.brief import BriefUser
@@ -36,8 +41,30 @@ def test_says_yes() -> None:
 
 
 def test_leaves_after_success() -> None:
-    assert stage().say("Your return has been submitted.").end == "user_stop"
-    assert stage().say("Is there anything else I can do?").end == "user_stop"
+    for text in ("Your return has been submitted.", "Is there anything else I can do?"):
+        talk = stage()
+        talk.call("send_back")
+        assert talk.say(text).end == "user_stop"
+
+
+COURTESIES: list[str] = read_yaml(Path(__file__).parents[1] / "domains" / "courtesies.yaml")
+
+
+@pytest.mark.parametrize("text", [*COURTESIES, "Your return is submitted."])
+def test_stays_while_nothing_is_done(text: str) -> None:
+    talk = stage()
+    said = [talk.say(text) for _ in range(3)]
+    assert [reply.end for reply in said] == [None] * 3
+    assert all(one.observation != other.observation for one, other in pairwise(said))
+
+
+def test_leaves_once_all_gold_calls_are_made() -> None:
+    talk = stage()
+    talk.task = replace(talk.task, gold=({"name": "find", "arguments": {}}, {"name": "send_back", "arguments": {}}))
+    talk.call("find")
+    assert talk.say("Is there anything else?").end is None
+    talk.call("send_back")
+    assert talk.say("Is there anything else?").end == "user_stop"
 
 
 def test_accepts_the_second_refusal() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -50,8 +51,18 @@ WINDOW: JsonObject = {"expect": [{"slot": "seat", "any": ["window"], "avoid": ["
         (WINDOW, "I will book the aisle seat. Shall I proceed?", ["deny"], "Seat B12, please."),
         (WINDOW, "I will book the window seat, not the aisle. Shall I proceed?", ["confirm"], "Yes"),
         (WINDOW, "I will book the seat. Shall I proceed?", ["clarify"], "the seat"),
+        ({}, "I will book seat B12.", ["confirm"], "Yes"),
+        ({}, "I will book seat B12. How does that sound?", ["confirm"], "Yes"),
+        ({}, "I will book seat B12. I won't do anything until I hear back from you.", ["confirm"], "Yes"),
+        ({}, "I've checked the details. I will book seat B12.", ["confirm"], "Yes"),
+        ({}, "I will book seat B12. Shall I put you on our mailing list (yes/no)?", ["deny"], "not what I asked"),
+        ({}, "I have booked seat B12.", ["restate"], "I want to book a seat."),
+        ({}, "Seat, please.", ["inform"], "Seat B12, please."),
+        ({}, "Your email? I can't open your account without it.", ["inform"], "I forgot the email."),
+        ({}, "You want to book seat B12. I'm sorry, that is not possible.", ["insist"], ""),
         ({}, "One moment, let me check.", ["wait"], ""),
-        ({}, "All done!", ["thank", "leave"], "Bye."),
+        ({}, "All done!", ["restate"], "I want to book a seat."),
+        ({"done": []}, "All done!", ["restate"], "I want to book a seat."),
         (QUESTION, "It costs $25.", ["thank", "leave"], "Bye."),
         (QUESTION, "Prices differ a lot.", ["restate"], "I want to book a seat."),
         (QUESTION, "It costs $25 or $30.", ["clarify"], "hich one is it?"),
@@ -97,10 +108,14 @@ AISLE: JsonObject = {"id": "aisle", "say": ["Then the aisle."], "action": "book"
         }),
         ({}, {
             "Is that correct?": ["agree"],
-            "I am going to book B12 for you.": ["nothing_to_add"],
-            "Do you confirm?": ["confirm"],  # only now a proposal came before
+            "I am going to book B12 for you.": ["confirm"],
+            "Do you confirm?": ["confirm"],
         }),
-        ({}, {"Blue.": ["restate"], "Green.": ["nothing_to_add"], "Red.": ["give_up"]}),
+        ({"slots": {}}, {
+            "Blue.": ["restate"], "Green.": ["inform"], "Red.": ["restate"], "Grey.": ["inform"],
+            "Pink.": ["restate"], "White.": ["nothing_to_add"], "Anything else?": ["restate"],
+            "What else?": ["nothing_to_add"], "Black.": ["give_up"],
+        }),
         ({"insist": 2, "insist_say": ["Please!"]}, {
             "I'm sorry, I can't book it. Would you like me to book another one instead?": ["insist"],
             "I'm sorry, I can't book it.": ["insist"],
@@ -173,6 +188,27 @@ def test_reminds_of_its_wish_when_asked_the_same_again_and_again() -> None:
     assert "I want to book a seat." not in said[0].observation
     assert any("I want to book a seat." in reply.observation for reply in said)
     assert any(reply.end == "user_stop" for reply in said)
+
+
+def test_never_says_a_line_twice_in_a_row_to_who_says_nothing_of_use() -> None:
+    stage = Stage(script())
+    said = [stage.say("Thank you for your patience!") for _ in range(9)]
+    assert all(one.observation != other.observation for one, other in pairwise(said))
+    assert [reply.end for reply in said] == [None] * 8 + ["user_stop"]
+
+
+def test_stays_as_long_as_the_agent_calls_tools() -> None:
+    stage = Stage(script())
+    for _ in range(30):
+        stage.call("look", ok=False)
+        assert stage.say("You're welcome!").end is None
+
+
+def test_who_has_agreed_says_so_again() -> None:
+    stage = Stage(script())
+    stage.say("I will book seat B12. Shall I proceed?")
+    assert acts(stage.say("Thank you for choosing us!")) == ["agree"]
+    assert acts(stage.say("I have booked it.")) != ["agree"]
 
 
 def test_gives_in_only_after_a_refusal() -> None:
