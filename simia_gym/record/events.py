@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from pydantic import Field
 
-from simia_gym.common.validation import StrictModel
+from simia_gym.common.validation import StrictModel, validated
+from simia_gym.errors import DomainError
 from simia_gym.types import JsonObject, Op, Outcome, Speaker, ToolCall, Verdict
+
+if TYPE_CHECKING:
+    from simia_gym.record.records import Record
 
 
 class _Event(StrictModel):
@@ -157,3 +161,27 @@ AnyEvent: TypeAlias = (
     | EndEvent
     | VerdictEvent
 )
+
+_FIX = "Restore the file."
+
+
+def check_form(record: Record, where: str) -> None:
+    """Check that the events and the verdict of a record have the keys and the types that an episode writes.
+
+    Args:
+        record: The record.
+        where: Its file and line, for errors.
+
+    Raises:
+        InputError: One of them has not; names the event and the key.
+    """
+    kinds: dict[str, Any] = {get_args(get_type_hints(kind)["type"])[0]: kind for kind in get_args(AnyEvent)}
+    for number, event in enumerate(record.events):
+        place, kind = f"{where}: event {number}", event["type"]
+        if kind not in kinds:
+            raise DomainError(f"no event is of type {kind!r}", where=place, fix=_FIX)
+        validated(kinds[kind], event, where=place, fix=_FIX)
+    validated(Verdict, record.verdict, where=f"{where}: verdict", fix=_FIX)
+    for name in Verdict.__slots__:
+        if name not in record.verdict:
+            raise DomainError(f"the key {name!r} is missing", where=f"{where}: verdict", fix=_FIX)

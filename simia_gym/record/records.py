@@ -190,6 +190,7 @@ def record_from_json(value: Any, where: str, blobs: Mapping[str, bytes], line: i
     for name, types in _FIELDS.items():
         if not isinstance(value[name], types) or (types is int and isinstance(value[name], bool)):
             raise InputError(f"{name!r} is {str(value[name])[:_SHOWN]!r}", where=where, fix="Restore the file.")
+    _check_result(value, where)
     for number, event in enumerate(value["events"]):
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise InputError(f"event {number} has no type", where=where, fix="Restore the file.")
@@ -198,6 +199,19 @@ def record_from_json(value: Any, where: str, blobs: Mapping[str, bytes], line: i
         if event["type"] == "action" and not isinstance(event.get("text"), str):
             raise InputError(f"event {number} is an action without text", where=where, fix="Restore the file.")
     return Record(line=line, blobs=blobs, **{name: value[name] for name in _FIELDS if name != "v"})
+
+
+def _check_result(value: JsonObject, where: str) -> None:
+    """Check that the settings and the result of a line are such as an episode can have."""
+    if not isinstance(value["config"].get("env"), str):
+        raise InputError("its config names no 'env'", where=where, fix="Restore the file.")
+    reward = value["reward"]
+    if isinstance(reward, bool) or not (reward is None or 0 <= reward <= 1):
+        raise InputError(f"'reward' is {reward}, and rewards lie from 0 to 1", where=where, fix="Restore the file.")
+    if type(value["run"].get("seed", 0)) is not int:
+        raise InputError(f"its seed is {value['run']['seed']!r}", where=where, fix="Restore the file.")
+    if value["valid"] and reward is None:
+        raise InputError("it is valid and has no reward", where=where, fix="Restore the file.")
 
 
 def is_torn(tail: bytes) -> bool:

@@ -278,17 +278,19 @@ def checked_jobs(store: RecordStore, jobs: Iterator[Job | MissingTask]) -> Itera
     Raises:
         InputError: A task has changed since one of its episodes was recorded.
     """
-    known = {(record.task, record.member): record for record in store.finished.values()}
+    places = store.finished.places.items()
+    known = {(place.task, place.member): (key, place.line) for key, place in places}
     seen: list[Job | MissingTask] = []
     for job in jobs:
         seen.append(job)
-        record = None if isinstance(job, MissingTask) else known.pop((job.task.id, job.member), None)
-        if record is not None and isinstance(job, Job) and record.key != job.key:
-            raise InputError(
-                f"task {record.task!r} has changed since this episode of it was written",
-                where=f"{store.path}:{record.line}",
-                fix="Give another --out.",
-            )
+        if isinstance(job, Job):
+            key, line = known.pop((job.task.id, job.member), (job.key, 0))
+            if key != job.key:
+                raise InputError(
+                    f"task {job.task.id!r} has changed since this episode of it was written",
+                    where=f"{store.path}:{line}",
+                    fix="Give another --out.",
+                )
         if not known:
             break
     return chain(seen, jobs)

@@ -17,6 +17,7 @@ from simia_gym.common.json_encoding import decode, encode
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.llm.ask import RecordedModel
+from simia_gym.record.events import check_form
 from simia_gym.record.finished_episode import LIMITS, TURN_LIMIT
 from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.record.records import Record, read_lines
@@ -78,6 +79,7 @@ def replay_file(path: Path | str, *, data: str | None = None) -> Iterator[Proof]
     replayer = _Replayer(data)
     seen: dict[str, int] = {}
     for record, raw in read_lines(path):
+        check_form(record, f"{path}:{record.line}")
         try:
             first = seen.setdefault(record.key, record.line)
             if first != record.line:

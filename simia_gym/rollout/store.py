@@ -8,19 +8,19 @@ the same episode gives the same bytes; times go to a sidecar file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.common.files import check_regular
 from simia_gym.common.formatting import slug
-from simia_gym.common.json_encoding import encode
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.locks import take_lock
 from simia_gym.common.writing import append, check_room
 from simia_gym.errors import InputError
 from simia_gym.record.blobs import BlobFile, blob_path
-from simia_gym.record.records import Record, read_records
+from simia_gym.record.records import Record, read_lines, record_from_json
 from simia_gym.rollout.jobs import Plan
 from simia_gym.types import JsonObject
 
@@ -42,17 +42,59 @@ def record_path(env: str, policy: str, *, resume: bool, folder: Path = Path("run
     return folder / f"{stem}-{max(1, number - 1) if resume else number}.jsonl"
 
 
+class Place(NamedTuple):
+    """Where an episode stands in a record file: its line, from 1, and the line's first byte and size."""
+
+    task: str
+    member: int
+    line: int
+    start: int
+    size: int
+
+
+class FinishedEpisodes(Mapping[str, Record]):
+    """The episodes of a record file by their keys; each is read when it is asked for, so that none fills the memory.
+
+    Attributes:
+        places: Where each episode stands.
+    """
+
+    def __init__(self, path: Path, places: Mapping[str, Place]) -> None:
+        self._path, self.places = path, dict(places)
+
+    def __getitem__(self, key: str) -> Record:
+        """Read an episode."""
+        place = self.places[key]
+        with self._path.open("rb") as file:
+            line = decode(line_at(file, place))
+        return record_from_json(line, f"{self._path}:{place.line}", BlobFile(blob_path(self._path)), place.line)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys, in the order of the file."""
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        """The number of episodes."""
+        return len(self.places)
+
+
+def line_at(file: IO[bytes], place: Place) -> bytes:
+    """A line of a record file, with its newline."""
+    file.seek(place.start)
+    return file.read(place.size)
+
+
 class RecordStore:
     """An append-only record file. Create it with `create_store` or `resume_store`, and use it as a context manager.
 
     Attributes:
         path: The record file.
         blobs: The blobs beside it.
-        finished: Key to record of the valid episodes that were in the file when it was opened.
+        finished: The valid episodes that were in the file when it was opened.
     """
 
-    def __init__(self, path: Path, lines: IO[bytes], finished: Mapping[str, Record]) -> None:
-        self.path, self.finished = path, dict(finished)
+    def __init__(self, path: Path, lines: IO[bytes], finished: Mapping[str, Place]) -> None:
+        self.path, self.finished = path, FinishedEpisodes(path, finished)
         self.blobs = BlobFile(blob_path(path))
         self._lines = lines
         self._times: IO[bytes] = _whole_lines(sidecar(path))
@@ -90,7 +132,8 @@ class NoStore(RecordStore):
     """A store that discards all episodes."""
 
     def __init__(self) -> None:
-        self.path, self.finished = Path(os.devnull), {}
+        self.path = Path(os.devnull)
+        self.finished = FinishedEpisodes(self.path, {})
 
     def write(self, line: bytes, times: JsonObject, blobs: Mapping[str, bytes]) -> None:
         """Discard the episode."""
@@ -143,19 +186,20 @@ def resume_store(path: Path, plan: Plan) -> RecordStore:
         return create_store(path)
     lines = _locked(path)
     try:
-        *complete, torn = path.read_bytes().split(b"\n")
-        finished: dict[str, Record] = {}
-        for record in read_records(path, torn="skip"):
+        finished: dict[str, Place] = {}
+        read = end = 0
+        for record, raw in read_lines(path, torn="skip"):
             _same_settings(record, plan, path)
             if record.valid:
                 try:
                     record.check_result()
                 except InputError as error:
                     raise InputError(error.what, where=f"{path}:{record.line}", fix=error.fix) from None
-                finished.setdefault(record.key, record)
-        kept = [complete[record.line - 1] for record in finished.values()]
-        if torn or len(kept) != len(complete):
-            lines = _replaced(path, lines, kept)
+                place = Place(record.task, record.member, record.line, end, len(raw) + 1)
+                finished.setdefault(record.key, place)
+            read, end = read + 1, end + len(raw) + 1
+        if end < path.stat().st_size or len(finished) != read:
+            lines, finished = _replaced(path, lines, finished)
         return RecordStore(path, lines, finished)
     except (InputError, OSError):
         lines.close()
@@ -183,16 +227,25 @@ def _whole_lines(path: Path) -> IO[bytes]:
     return file
 
 
-def _replaced(path: Path, lines: IO[bytes], kept: Iterable[bytes]) -> IO[bytes]:
-    """Rewrite the file atomically and keep it locked: a process killed here leaves the old file or the new one."""
+def _replaced(path: Path, lines: IO[bytes], kept: Mapping[str, Place]) -> tuple[IO[bytes], dict[str, Place]]:
+    """Rewrite the file atomically and keep it locked: a process killed here leaves the old file or the new one.
+
+    Returns:
+        The file, and where the episodes stand in it.
+    """
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
-    fresh = _locked(partial)
-    append(fresh, b"".join(line + b"\n" for line in kept))
+    fresh, moved = _locked(partial), dict[str, Place]()
+    end = 0
+    with path.open("rb") as old:
+        for number, (key, place) in enumerate(kept.items(), start=1):
+            append(fresh, line_at(old, place))
+            moved[key] = place._replace(line=number, start=end)
+            end += place.size
     os.fsync(fresh.fileno())
     partial.replace(path)
     lines.close()
-    return fresh
+    return fresh, moved
 
 
 def _same_settings(record: Record, plan: Plan, path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from simia_gym import read_records
+from simia_gym.oracle import OracleServer
 from simia_gym.record.records import Record
 from simia_gym.rewards import report
 
@@ -53,7 +55,7 @@ def test_faults_and_refused_actions_stand_in_it(simia: Simia) -> None:
     )
     assert simia("rollout", "retail", "--episodes", 1, "--policy", "broken.py:Bad", "--out", "r.jsonl").code == 1
     out = simia("show", "r.jsonl").out
-    assert "<tool_call>{" in out
+    assert any(line.split()[-2:] == ["agent", "<tool_call>{"] for line in out.splitlines())
     assert "policy fault (bug): ValueError: it broke" in " ".join(out.split())
     assert "no reward" in out
 
@@ -72,3 +74,30 @@ def test_the_work_is_linear_in_repeated_tags(simia: Simia) -> None:
     assert simia("rollout", "retail", "--episodes", 1, "--policy", "tags.py:Tags", "--out", "r.jsonl").code == 0
     with processor_limit(6):
         assert "<tool_call>" in simia("show", "r.jsonl").out
+
+
+def test_a_message_stands_once_whoever_answers_it(simia: Simia, oracle: OracleServer) -> None:
+    place = ("--model", "oracle", "--base-url", oracle.base_url)
+    assert simia("rollout", "retail", "--episodes", 1, "--user", "llm", *place, "--out", "r.jsonl").code == 0
+    said = [event["say"] for event in next(read_records("r.jsonl")).events if event.get("say")]
+    lines = simia("show", "r.jsonl").out.splitlines()
+    messages = [line for line in lines if line.split()[1:2] == ["agent"] and "→" not in line]
+    assert said
+    assert len(messages) == len(said)
+
+
+def test_a_domain_of_ones_own_has_its_name(simia: Simia, desk: str) -> None:
+    assert simia("rollout", desk, "--episodes", 1, "--out", "r.jsonl").code == 0
+    assert simia("show", "r.jsonl").out.startswith(f"{Path(desk).name} · task ")
+
+
+def test_of_a_long_record_one_episode_is_kept(simia: Simia) -> None:
+    assert simia("rollout", "retail", "--episodes", 2, "--out", "r.jsonl").code == 0
+    lines = Path("r.jsonl").read_bytes().splitlines(keepends=True)
+    Path("r.jsonl").write_bytes(lines[0] + lines[1] * 300)
+    tracemalloc.start()
+    try:
+        assert simia("show", "r.jsonl").code == 0
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(lines[1])
+    finally:
+        tracemalloc.stop()

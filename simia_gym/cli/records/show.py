@@ -17,11 +17,13 @@ from simia_gym.cli.options import AsJson
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output
 from simia_gym.errors import InputError, did_you_mean
+from simia_gym.record.events import check_form
 from simia_gym.record.explain import report
 from simia_gym.record.records import Record, read_records
+from simia_gym.types import JsonObject
 
 _CALL, _CALL_END = "<tool_call>", "</tool_call>"
-_BEGINNING = re.compile(r"^([+!?-] \S+)? *")
+_BEGINNING = re.compile(r"^([+!?~-] \S+)? *")
 """What stands before the text of a line of a verdict: mark and criterion, or white space."""
 _MOST = 4_000
 """The longest text that is shown whole, in characters."""
@@ -40,18 +42,9 @@ def show_episode(
     Raises:
         InputError: The record cannot be read, or has no such episode.
     """
-    records = list(read_records(path, torn="skip"))
-    if not records:
-        raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
-    wanted = records[0].task if task is None else task
-    found = [record for record in records if record.task == wanted and record.member == member]
-    if not found:
-        tasks = list(dict.fromkeys(record.task for record in records))
-        fix = f"{did_you_mean(wanted, tasks)}It holds {counted(len(tasks), 'task')}, such as {tasks[0]}."
-        raise InputError(f"there is no episode {member} of task {wanted!r}", where=str(path), fix=fix)
-    record, output = found[0], Output(json)
-    env = str(record.config["env"]).removeprefix("simia/")
-    output.say(f"{env} · task {record.task} ({record.kind}) · policy {record.policy} · seed {record.seed}")
+    record, tasks = _find(path, task, member)
+    output = Output(json)
+    output.say(f"{_title(record)} · task {record.task} ({record.kind}) · policy {record.policy} · seed {record.seed}")
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(no_wrap=True)
@@ -65,10 +58,35 @@ def show_episode(
     for row in report(record.verdict).splitlines():
         under = " " * (len(row) - len(_BEGINNING.sub("", row)))
         output.console.print(Text("\n".join(wrap(row, output.console.width, subsequent_indent=under))))
-    if task is None and len(records) > 1:
-        output.say(f"\n1 of {counted(len(records), 'episode')}; another one: simia show {path} {records[-1].task}")
+    if task is None and len(tasks) > 1:
+        output.say(f"\n1 of {counted(len(tasks), 'episode')}; another one: simia show {path} {tasks[-1]}")
     output.result(record.to_json())
     return 0
+
+
+def _find(path: Path, task: str | None, member: int) -> tuple[Record, list[str]]:
+    """The episode that is asked for, and the task of each episode; of a long record, no other one is kept."""
+    found: Record | None = None
+    tasks: list[str] = []
+    for record in read_records(path, torn="skip"):
+        tasks.append(record.task)
+        if found is None and record.task == (tasks[0] if task is None else task) and record.member == member:
+            found = record
+    if not tasks:
+        raise InputError("there is no finished episode in it", where=str(path), fix="Give another record.")
+    if found is None:
+        wanted, known = tasks[0] if task is None else task, list(dict.fromkeys(tasks))
+        fix = f"{did_you_mean(wanted, known)}It holds {counted(len(known), 'task')}, such as {known[0]}."
+        raise InputError(f"there is no episode {member} of task {wanted!r}", where=str(path), fix=fix)
+    check_form(found, f"{path}:{found.line}")
+    return found, tasks
+
+
+def _title(record: Record) -> str:
+    """The environment's id, or the name of a domain of one's own."""
+    return str(record.start.get("env", "custom") if "domain" in record.config else record.config["env"]).removeprefix(
+        "simia/"
+    )
 
 
 def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
@@ -79,10 +97,11 @@ def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
         if kind == "message":
             yield number, event["speaker"], event["text"]
         elif kind == "action":
-            spoken = _beside_calls(event["text"])
+            answer = _answer(record, number)
+            # An action that could not be read is shown as it came.
+            spoken = event["text"].strip() if answer.get("type") == "invalid" else _beside_calls(event["text"])
             written_out = spoken == event["text"].strip()
-            following = record.events[number + 1] if number + 1 < len(record.events) else {}
-            if spoken and following.get("say") is None:
+            if spoken and answer.get("say") is None:
                 yield number, "agent", spoken
         elif kind == "invalid":
             yield number, "error", event["text"]
@@ -97,6 +116,16 @@ def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
             yield number, "model", "an answer that broke the rules and was not used"
         elif kind == "fault":
             yield number, "error", f"{event['role']} fault ({event['kind']}): {event['message']}"
+
+
+def _answer(record: Record, action: int) -> JsonObject:
+    """The first answer to an action; a model's replies may stand between them. Empty if a fault came first."""
+    for event in record.events[action + 1 :]:
+        if event["type"] in ("transition", "invalid"):
+            return event
+        if event["type"] == "action":
+            break
+    return {}
 
 
 def _beside_calls(action: str) -> str:
