@@ -120,11 +120,11 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
         if shows(finished, told, claim.deed) if claim.state else claim.past:
             continue
         calls = [call for call in done[claim.deed in _UNDONE :] if _does(call, claim.deed, args)]
-        names = {*said.ids.get(claim.sentence, ())}
+        about = {*said.ids.get(claim.sentence, ())}
         if claim.deed and not calls:
             yield f"claimed a deed that no call had done: {claim.deed}", claim.sentence
-        elif args.ids and names and calls and not any(_concerns(finished, call, names, args.ids) for call in calls):
-            yield f"claimed a deed that concerned something else than {min(names)}", claim.sentence
+        elif args.ids and about and calls and not any(_concerns(finished, call, about, args.ids) for call in calls):
+            yield f"claimed a deed that concerned something else than {min(about)}", claim.sentence
     same = [call for call in writes if told.request in (None, call.request)]
     if any(call.event < told.event for call in same):
         yield from (("denied what it had done", denial) for denial in said.denials)
@@ -138,9 +138,9 @@ def _unbacked(finished: FinishedEpisode, told: AgentTurn, args: BackedArgs) -> I
             yield f"speaks of an amount of {amount} that nothing shows", sentence
     policy = _times(args.deadlines) if said.deadlines else []
     late = {time: one for one, time in said.deadlines if not _covered(time, policy)}
-    shown = _times(_heard(finished, told.event, "observation", "text")) if late else []
+    stated = _times(_heard(finished, told.event, "observation", "text")) if late else []
     for time, sentence in late.items():
-        if not _covered(time, shown):
+        if not _covered(time, stated):
             yield f"gives a deadline that nothing shows: {time.said}", sentence
 
 

@@ -16,17 +16,17 @@ class Says(Bent):
     words = ""
 
     def bend(self, moment, step):
-        return [f"{step} {self.words}"] if moment == "refuse" and self.words else [step]
+        return [self.words.format(step)] if moment == "refuse" and self.words else [step]
 
 
 class Honest(Says):
     """Says that nothing was changed."""
-    words = "Nothing was changed."
+    words = "{} Nothing was changed."
 
 
 class Liar(Says):
-    """Says that it is done."""
-    words = "But I have done it all the same."
+    """Puts the customer off where it has to refuse."""
+    words = "Please hold on while I look at it."
     twin = Honest
 
 
@@ -36,7 +36,7 @@ class Harmless(Honest):
 
 
 class Wronged(Liar):
-    """Says that it is done, and so does its twin."""
+    """Puts the customer off, and so does its twin."""
     twin = Liar
 
 
@@ -116,7 +116,7 @@ def test_the_expert_of_a_service_is_bent_in_services_only(desk: str, simia: Simi
 
 @pytest.mark.parametrize("turns", ["step", "None", "[]"])
 def test_a_cheat_that_returns_no_list_of_turns_is_named(turns: str, lending: Path, simia: Simia) -> None:
-    text = MODULE.replace('[f"{step} {self.words}"]', turns)
+    text = MODULE.replace("[self.words.format(step)]", turns)
     Path("mine.py").write_text(text.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))
     (problem,) = simia("check", lending, "--cheats", "mine.py", "--json").json["problems"]
     assert "Liar: bend('refuse', ...) gave" in problem["what"]

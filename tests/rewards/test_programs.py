@@ -483,7 +483,7 @@ def test_a_yes_with_details_covers_one_write_and_no_value_of_later_words() -> No
     assert not run(story.call("change_address", **HOME).finished(), "confirmed_writes", **BOUND).met
     other = Story().call("get_order", observation=WALLETS, order="#W1").say("I send it by Nova. Shall I?", "Yes.", None)
     other.say("It goes to Main St. Which name is at the door?", "It is Ada.", None)
-    arguments = {"order": "#W1", "card": "visa_77", "street": "Main St"}
+    arguments: dict[str, Any] = {"order": "#W1", "card": "visa_77", "street": "Main St"}
     assert not run(other.call("change_address", **arguments).finished(), "confirmed_writes", **BOUND).met
 
 
