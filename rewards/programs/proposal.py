@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode, texts_in
 from simia_gym.common.text_cache import cached_by_text
-from simia_gym.language import Reading, forms, read, wanted
-from simia_gym.language.vocabulary import VERBS
+from simia_gym.language import VERBS, Reading, forms, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2

@@ -11,12 +11,13 @@ from simia_gym.language.reading import Reading, read
 from simia_gym.language.text import Sentence
 from simia_gym.language.times import Time, times_in
 from simia_gym.language.visible import visible
-from simia_gym.language.vocabulary import DEEDS
+from simia_gym.language.vocabulary import DEEDS, VERBS
 from simia_gym.language.wanted import contains_plainly, forms, wanted
 
 __all__ = [
     "DEEDS",
     "NUMBER_WORDS",
+    "VERBS",
     "Act",
     "Asserted",
     "Claim",

@@ -65,7 +65,8 @@ async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
         if asked.has("customer"):
             return says("I'd rather not say.")
         if asked.has("criterion"):
-            return {"verdict": "not_met", "reason": "r", "evidence": []}
+            kept = asked.value("criterion")["kind"] == "forbidden"  # which needs no evidence
+            return {"verdict": "met" if kept else "not_met", "reason": "r", "evidence": []}
         return failed("Error: User not found", "not_found")
 
     actions = ["What do you want?", tool_call("find_user_id_by_email", email="nobody@example.com"), "Who are you?"]
