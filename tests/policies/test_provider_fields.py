@@ -32,7 +32,12 @@ DETAILS = [{"type": "reasoning.encrypted", "id": None, "data": "x"}]
 def insists(thought: str = "", back: str = "") -> Answer:
     """Calls a tool, then talks, and so on; answers 400 to a conversation in which a field of its own is lost."""
     numbers = itertools.count()
-    own = {"reasoning_content": thought, "reasoning_details": DETAILS, "refusal": None, "annotations": []}
+    own: dict[str, Any] = {
+        "reasoning_content": thought,
+        "reasoning_details": DETAILS,
+        "refusal": None,
+        "annotations": [],
+    }
     kept = {"reasoning_content": back or thought, "reasoning_details": DETAILS}
 
     def answer(asked: Asked) -> web.Response:
@@ -101,7 +106,7 @@ async def test_a_cassette_keeps_them(tmp_path: Path) -> None:
     heads = []
     async with serving(insists()) as server:
         for mode in ("record", "replay"):
-            cassette = Cassette(tape, mode)  # type: ignore[arg-type]
+            cassette = Cassette(tape, mode)
             player = LLMPolicies(options(server), cassette=cassette)()
             report = await asyncio.to_thread(
                 evaluate, "simia/retail-v0", player, max_turns=4, out=tmp_path / f"{mode}.jsonl"
