@@ -61,7 +61,7 @@ def _value(value: Any, schema: Any, root: Mapping[str, Any], where: str, name: s
         return [_value(item, items, root, where, f"{name}[{place}]") for place, item in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
-    forms = () if schema is None else tuple(form for form in _forms(schema, root) if isinstance(form, Mapping))
+    forms = () if schema is None else _forms(schema, root)
     declared: dict[str, Any] = {}
     for form in forms:
         declared |= form.get("properties") or {}
