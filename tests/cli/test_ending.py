@@ -150,11 +150,13 @@ def test_a_cassette_of_another_model_is_refused_before_the_first_episode(simia: 
 
 
 def test_a_judge_that_has_nothing_to_judge_is_said(simia: Simia, oracle: OracleServer) -> None:
-    words = ("rollout", RETAIL, "--episodes", 1, "--model", "oracle", "--base-url", oracle.base_url)
-    result = simia(*words, "--simulator", "world", "--judge", "llm")
+    place = ("--episodes", 1, "--model", "oracle", "--base-url", oracle.base_url, "--simulator", "world")
+    result = simia("rollout", "webshop", *place, "--judge", "llm")
     assert "warning: the judge will not be asked" in result.out
     assert "expected calls of models: none" in result.out
-    assert "warning" not in simia(*words, "--simulator", "world", "--judge", "llm-all").out
+    # Services have criteria that no program decides; with llm-all, the judge decides every criterion.
+    for words in ((RETAIL, "--judge", "llm"), (RETAIL, "--judge", "llm-all")):
+        assert "warning" not in simia("rollout", *words, *place).out
 
 
 def test_answers_shared_in_groups_are_explained(simia: Simia, oracle: OracleServer) -> None:
