@@ -3,7 +3,7 @@
 from simia_gym.language.answer import Asserted
 from simia_gym.language.beside import asks_beside
 from simia_gym.language.claim import Claim
-from simia_gym.language.conversation import Act, Detail, Said, asked
+from simia_gym.language.conversation import Act, Detail, Said, asked, asks_otherwise
 from simia_gym.language.cue import Cue
 from simia_gym.language.numbers import NUMBER_WORDS
 from simia_gym.language.promise import Promise
@@ -30,6 +30,7 @@ __all__ = [
     "Time",
     "asked",
     "asks_beside",
+    "asks_otherwise",
     "contains_plainly",
     "forms",
     "read",

@@ -191,6 +191,15 @@ def understand(sentence: Sentence) -> Said:
     return Said(sentence, frozenset(acts), requests, firm, claims)
 
 
+_YES_OR_NO = re.compile(r"\byes\b ?(?:/|or) ?no\b|\by/n\b")
+
+
+def asks_otherwise(said: Said) -> bool:
+    """Whether a sentence asks a question whose yes stops what is proposed, or is no yes to it."""
+    text = said.sentence.plain
+    return "confirm" not in said.acts and (_CONTRARY.occurs(text) or _YES_OR_NO.search(text) is not None)
+
+
 def asked(said: Said, details: Mapping[str, Detail]) -> list[str]:
     """Names of the domain's details that a sentence asks for, in order of mention."""
     sentence, confirms = said.sentence, "confirm" in said.acts

@@ -33,7 +33,7 @@ from functools import cached_property
 from typing import Any
 
 from simia_gym.contracts import StepContext
-from simia_gym.language import Asserted, Reading, asks_beside, wanted
+from simia_gym.language import Asserted, Reading, asks_beside, asks_otherwise, wanted
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users.cues import Cues, Heard, load_cues
@@ -149,7 +149,9 @@ class _Turn:
         self._notice(calls)
         request, heard = self.request, self.heard
         new = self._asks_anew()
-        confirms = "confirm" in heard.acts or (not new and self._complete())
+        confirms = "confirm" in heard.acts or (
+            not new and self._complete() and not any(map(asks_otherwise, heard.reading.said))
+        )
         about = confirms and self._about()
         if heard.reading.foreign:
             self._ask_again(_TONGUE, "english")
