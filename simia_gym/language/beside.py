@@ -15,7 +15,7 @@ _PLAIN = re.compile(
     r"about|accept|accurate|agree|agreed|alright|and|any|approval|approve|are|authorization|authorize|before|"
     r"can|carry|change|changes|check|clear|comfortable|complete|confirm|confirmation|consent|correct|could|"
     r"decide|decision|detail|details|did|does|each|explicit|explicitly|final|finalise|finalize|fine|first|for|"
-    r"forward|from|give|good|had|happy|has|have|here|how|information|its|just|kindly|know|let|like|look|looks|"
+    r"forward|from|give|good|green|had|happy|has|have|here|how|information|its|just|kindly|know|let|light|like|look|looks|"
     r"make|may|mind|move|must|need|not|now|number|okay|one|only|option|options|our|out|over|perform|permission|"
     r"plan|please|prefer|process|proposal|proposed|ready|reply|request|respond|right|said|say|see|shall|should|"
     r"sound|sounds|step|still|submit|summary|sure|take|the|then|there|they|type|understand|understood|update|"
