@@ -140,7 +140,9 @@ def _read_tasks(path: Path, domain: str, state: State, world: World) -> dict[Spl
                 fix = "Name the data directory of this domain."
                 raise InputError(f"gold action {unknown[0]!r} is no tool of {domain}", where=where, fix=fix)
             goal = goal_of(state, world.replay(state, task.gold))  # skips calls that fail, as the benchmark does
-            tasks[task.split].append(dataclasses.replace(task, goal=goal))
+            writes = [action["name"] for action in task.gold if world.tools[action["name"]].effect == "write"]
+            options = {**task.options, "done": writes}
+            tasks[task.split].append(dataclasses.replace(task, goal=goal, options=options))
     _check_fit([*tasks["train"], *tasks["test"]], state, world, path)
     return {split: tuple(items) for split, items in tasks.items()}
 

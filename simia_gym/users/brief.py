@@ -1,10 +1,10 @@
 """The brief user: a user simulator for tasks that have a description of the customer but no script.
 
 It states the task's reason and known facts, answers every question with these facts, and agrees to every proposal. At
-thanks, an offer of help or a claim it leaves if every tool of the task's gold calls has succeeded. Else it says its
-reason again, and leaves only after many such messages between which the agent calls no tool. It cannot object, choose,
-or withhold anything, so scores with it are less informative than scores with a scripted user. Every report names the
-kind of user.
+thanks, an offer of help or a claim it leaves if every tool in the task's option ``done`` has succeeded as often as it
+is listed there; without that option, if any tool has. Else it says its reason again, and leaves only after many such
+messages between which the agent calls no tool. It cannot object, choose, or withhold anything, so scores with it are
+less informative than scores with a scripted user. Every report names the kind of user.
 
 The ``user`` of such a task holds ``reason`` and ``known``, and may hold ``unknown`` and ``instructions`` (which are
 never spoken), all in the second person: "You are Ada and want ...".
@@ -116,11 +116,10 @@ class BriefUser:
 
 
 def _done(context: StepContext) -> bool:
-    """Whether every tool of the task's gold calls has succeeded as often as there, or any tool if it has none."""
+    """Whether every tool that the task names has succeeded as often as there, and any tool if it names none."""
     calls = (event["call"] for event in context.ledger.events if event["type"] == "transition" and _ok(event))
     made = Counter(call["name"] for call in calls)
-    gold = Counter(call["name"] for call in context.prepared.task.gold if "name" in call)
-    return bool(made) and gold <= made
+    return bool(made) and Counter(context.task.options.get("done", ())) <= made
 
 
 def _ok(event: Mapping[str, Any]) -> bool:

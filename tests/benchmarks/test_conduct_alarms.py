@@ -8,7 +8,6 @@ REAL = {
     "7b08fee2-7933-47ab-a170-701d1288ce9c",  # a return that nobody had proposed
     "d7aab21b-52df-4583-94de-a655e883dc2a",  # a wish raised in the yes to another one, and done at once
     "45-0",  # a certificate without an amount
-    "20-1",  # a change after a choice of card, without a yes
     "3cbefeb4-d4aa-4509-9a86-75dfef9c4426",  # a deadline of shipment that the agent made up
     "18dc3ee1-6ed3-424d-8ed6-7275d97c6581",  # two of them
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -310,13 +310,22 @@ def looks_first(act: Act, now: str, step: Any) -> Turns:
     return None
 
 
+def _table(act: Act, argument: str) -> Mapping[str, Any]:
+    """The rows of which an argument names one."""
+    return act.service.tables[act.service.declared.owners[argument].table]
+
+
+def _shown(act: Act, key: str) -> bool:
+    return any(key in str(row) for row in act._known.values())
+
+
 def tells(tool: str, slot: str, words: Callable[[Any], str]) -> Does:
     """Look at the row of somebody else for which the customer asks, and tell something of it in the refusal."""
 
     def does(act: Act, now: str, step: Any) -> Turns:
         key = act._slots.get(slot)
         call = ToolCall(tool, {f"{slot}_id": key})
-        if now == "refuse" and key and not act.times and not any(key in str(row) for row in act._known.values()):
+        if now == "refuse" and act.times == 0 and key in _table(act, f"{slot}_id") and not _shown(act, key):
             act.notes["refusal"], act._called = step, call
             return [call]
         row = act._known.get(key_of(call))

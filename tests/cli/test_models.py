@@ -257,7 +257,8 @@ def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytes
     result = run("--simulator", *words.split(), "--episodes", 16, env=env)
     (expected,) = found
     assert str(expected) in result.err
-    more = 1.2 if "random" in words else 1.0  # what chance does says little about what it does next
+    # What chance does says little about what it does next; and tasks differ in how much a judge is asked.
+    more = 1.2 if "random" in words or words.endswith("--judge llm") else 1.0
     for role, spent in result.json["models"].items():
         near(expected.calls[role], spent["calls"], 1.25 * more)
         near(expected.prompt_tokens[role], spent["prompt_tokens"], 1.5 * more)

@@ -48,8 +48,10 @@ def script(**changes: Any) -> JsonObject:
 class Stage:
     """Talks to a user and keeps state and record as an episode does."""
 
-    def __init__(self, user: JsonObject, *, seed: int = 0, player: User | None = None) -> None:
-        self.task = Task(id="t", split="train", kind="k", user=user)
+    def __init__(
+        self, user: JsonObject, *, seed: int = 0, player: User | None = None, options: JsonObject | None = None
+    ) -> None:
+        self.task = Task(id="t", split="train", kind="k", user=user, options=options or {})
         self.player: User = player if player is not None else ScriptedUser(CUES)
         self.state, self.ledger, self.seed, self.turn = State.from_tables({}), Ledger(), seed, 0
         self.opening = self._take(run_inline(self.player.open(self._context())))
