@@ -40,10 +40,18 @@ class InputError(SimiaError):
         self.what, self.where, self.fix = what, where, fix
         super().__init__(what, where, fix)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors go from process to process."""
+        return _again, (type(self), self.what, self.where, self.fix), self.__dict__
+
     def __str__(self) -> str:
         """One line: where, what, fix."""
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text.rstrip('.')}. {self.fix}" if self.fix else text
+
+
+def _again(kind: type[InputError], what: str, where: str, fix: str) -> InputError:
+    return kind(what, where=where, fix=fix)
 
 
 class StorageError(InputError):

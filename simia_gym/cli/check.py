@@ -15,7 +15,8 @@ from simia_gym.common.output import Output, complain
 from simia_gym.domain.registration import domain_folders
 from simia_gym.errors import InputError
 from simia_gym.evaluation.cheats import load_cheats
-from simia_gym.evaluation.checker import IDLE, REFUSER, Report, check_folder
+from simia_gym.evaluation.checker import IDLE, REFUSER, Report
+from simia_gym.evaluation.watched import PATIENCE, check_watched
 
 
 def check_domain(
@@ -36,6 +37,9 @@ def check_domain(
             metavar="MODULE", help="A module or file.py; play each policy of its list CHEATS, and the twin of each."
         ),
     ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time for one step, or one call of a tool.")
+    ] = PATIENCE,
     json: AsJson = False,
 ) -> int:
     """Check a domain: its files, its tools' self-tests, and every task with expert, null, claimer and refuser.
@@ -53,14 +57,18 @@ def check_domain(
     folder = path if own else known.get(f"simia/{path}-v0", known.get(str(path), path))
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file", where=str(folder), fix="Name the folder of a domain.")
-    with output.console.status("checking") as status:
-        report = check_folder(
-            folder,
-            write_tools=write_tools,
-            write_goals=write_goals,
-            cheats=listed,
-            progress=lambda step: status.update(f"checking: {step}"),
+    status = output.console.status("checking")
+
+    def show(step: str) -> None:
+        status.update(f"checking: {step}")
+        status.start()  # not before: its thread must not run when the process of the check begins
+
+    try:
+        report = check_watched(
+            folder, write_tools=write_tools, write_goals=write_goals, cheats=listed, patience=timeout, progress=show
         )
+    finally:
+        status.stop()
     if not report.loaded:
         for problem in report.problems:
             complain(f"{folder} cannot be loaded: {_from_here(problem)}")

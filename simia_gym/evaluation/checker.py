@@ -168,6 +168,7 @@ def check_folder(
     report.collect(lambda: _check_state(domain, report))
     report.collect(lambda: _check_declarations(domain, report))
     report.collect(lambda: _check_task_files(domain, report))
+    progress("generator")
     report.collect(lambda: _check_generator(domain, report))
     if domain.world is None:
         report.notes.append(
@@ -381,12 +382,13 @@ def _check_tasks(domain: Domain, report: Report, progress: Progress) -> Problems
         report.notes.append(f"tool {name!r} gives the same on its slice only up to its masks, in {count} gold calls")
     tries: list[_Try] = []
     for number, task in enumerate(tasks, start=1):
-        progress(f"task {number} of {len(tasks)}")
         results: JsonObject = {}
         for name, make in factories.items():
+            progress(f"task {number} of {len(tasks)} ({task.id}), policy {name}")
             played = [_try_policy(one, task, name, make) for one in (suite, *others)]
             results[name] = played[0].success
             tries += played
+        progress(f"task {number} of {len(tasks)} ({task.id}), gold actions")
         gold, problems = try_gold(domain, task, _place(domain, task))
         yield from problems
         if is_whole(task):

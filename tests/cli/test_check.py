@@ -75,6 +75,29 @@ BROKEN: list[tuple[str, str, str, int, str, str]] = [
 ]
 
 
+ENDED = "tool 'search_books' ended the process"
+SEARCH, LOADING = "wanted = title.casefold()\n", "LOAN_DAYS = 21\n"
+# A line of the world, what stands in its place, the time that it is given, then the exit code and the problem.
+STUCK: list[tuple[str, str, int, int, str]] = [
+    (SEARCH, "__import__('os')._exit(0)", 60, 1, f"{ENDED} (exit code 0), at: self-tests"),
+    (SEARCH, "(os := __import__('os')).kill(os.getpid(), 9)", 60, 1, f"{ENDED} (signal 9), at: self-tests"),
+    (SEARCH, "while True: pass", 10, 1, "tool 'search_books' has not returned for 10 s, at: self-tests"),
+    (LOADING, "__import__('os')._exit(0)", 60, 2, "the domain's code ended the process (exit code 0), at: files"),
+    (LOADING, "while True: pass", 1, 2, "the domain's code has not returned for 1 s, at: files"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "timeout", "code", "what"), STUCK)
+def test_code_that_never_returns_or_ends_the_process_is_named(
+    old: str, new: str, timeout: int, code: int, what: str, desk: str, simia: Simia
+) -> None:
+    edit("world.py", old, f"{new}\n")
+    result = simia("check", desk, "--timeout", timeout, "--json")
+    assert result.code == code
+    assert [problem["what"] for problem in result.json["problems"]] == [what]
+    assert result.json["problems"][0]["where"] == desk
+
+
 @pytest.mark.parametrize(("file", "old", "new", "code", "where", "what"), BROKEN)
 def test_check_names_the_mistake(
     file: str, old: str, new: str, code: int, where: str, what: str, desk: str, simia: Simia
