@@ -16,7 +16,8 @@ from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 from simia_gym.actions.assistant import as_action, further_fields, with_provider
-from simia_gym.actions.calls import call_message, read_action
+from simia_gym.actions.calls import call_message, read_action, with_ids
+from simia_gym.actions.refused import MOST_CALLS, refusals, refused_calls
 from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
 from simia_gym.contracts import EPISODE, Simulator, StepContext, User
@@ -99,7 +100,7 @@ class Episode:
         self._in_use = threading.Lock()
         self._begun = False
         self._messages: list[FrozenDict] = []
-        self._unwritten: dict[int, tuple[int, Calls, JsonObject | None]] = {}
+        self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
         self._in_a_row = _InARow()
         self.ledger = Ledger()
@@ -120,8 +121,8 @@ class Episode:
         The caller may change the list; the messages in it are shared and read-only, so that a long transcript need
         not be copied each turn. The policy's calls are written as messages here, when somebody reads them.
         """
-        for place, (turn, parsed, provider) in self._unwritten.items():
-            self._messages[place] = calls_message(parsed, turn, provider)
+        for place, (calls, beside, provider) in self._unwritten.items():
+            self._messages[place] = calls_message(calls, beside, provider)
         self._unwritten.clear()
         return [*self._messages]
 
@@ -316,13 +317,19 @@ class Episode:
             more = further_fields(action)
             self._provider = more.get("provider")
             self.turn += 1
-            # The calls stand in the transitions; text beside them is for the transcript of a grammar with call ids.
-            beside = parsed.text if isinstance(parsed, Calls) and self.domain.grammar.observation_role == "tool" else ""
+            called: Calls | None = None
+            if self.domain.grammar.observation_role == "tool":
+                if isinstance(parsed, Calls):
+                    called = parsed
+                elif isinstance(parsed, ActionError):
+                    called = refused_calls(text)
+            # The calls stand in the events that answer them; text beside them is for the transcript.
+            beside = "" if called is None else called.text
             self.ledger.append("action", turn=self.turn, text=text, **({"beside": beside} if beside else {}), **more)
             before = len(self._messages) + 1  # the policy's own message comes first
             info: JsonObject = {"turn": self.turn}
             try:
-                ended = await self._act(text, parsed, info)
+                ended = await self._act(text, parsed, called, info)
                 if ended is None and self.domain.limits_in_a_row:
                     ended = self.domain.end_in_a_row(*self._in_a_row.count(text, self.ledger.events))
                 new = tuple(self._messages[before:])
@@ -391,8 +398,8 @@ class Episode:
             self.ledger.append("end", reason="fault", turn=self.turn, truncated=True)
         return self._close(faulted(fault), True, new, info or {"turn": self.turn})
 
-    async def _act(self, text: str, parsed: Action | ActionError, info: JsonObject) -> str | None:
-        """Run an action; return why the episode ends, or ``None``."""
+    async def _act(self, text: str, parsed: Action | ActionError, called: Calls | None, info: JsonObject) -> str | None:
+        """Run an action, whose calls are answered one by one if there are any; return why the episode ends, if so."""
         config = self.domain.config
         if isinstance(parsed, Calls):
             number = len(parsed.calls)
@@ -401,7 +408,7 @@ class Episode:
             elif number > config.max_calls:
                 parsed = ActionError("too_many_calls", f"Error: make at most {config.max_calls} calls in one action.")
             else:
-                return await self._call(text, parsed, info)
+                return await self._call(text, parsed, called, info)
         elif isinstance(parsed, Say):
             if self.domain.replies == "end":
                 parsed = End(parsed.text)
@@ -413,32 +420,38 @@ class Episode:
                 self._record(reply, None, parsed.text)
                 self._messages += self._said(parsed.text), _message("user", reply.observation)
                 return reply.end
-        self._messages.append(self._said(text))
         if isinstance(parsed, End):
+            self._messages.append(self._said(text))
             self.ledger.append("answer", turn=self.turn, text=parsed.answer)
             return "agent_end"
         shown = parsed.message if parsed.message.startswith("Error") else f"Error: {parsed.message}"
         if self.feedback == "explain" and self._example not in shown:
             shown = f"{shown.rstrip()} A valid action, for instance: {self._example}"
-        self.ledger.append("invalid", turn=self.turn, code=parsed.code, text=shown)
-        self._messages.append(_message("user", shown, error_code=parsed.code))
         info["error_code"] = parsed.code
+        event: JsonObject = {"turn": self.turn, "code": parsed.code, "text": shown}
+        if called is None or len(called.calls) > MOST_CALLS:
+            self.ledger.append("invalid", **event)
+            self._messages += self._said(text), _message("user", shown, error_code=parsed.code)
+            return None
+        calls = with_ids(called.calls, self.turn)
+        made = [{"name": call.name, "arguments": call.arguments, "id": call.id} for call in calls]
+        self.ledger.append("invalid", **event, calls=made)
+        self._messages.append(calls_message(calls, called.text, self._provider))
+        self._messages += [frozen_dict((message,)) for message in refusals(calls, shown, parsed.code)]
         return None
 
-    async def _call(self, text: str, parsed: Calls, info: JsonObject) -> str | None:
+    async def _call(self, text: str, parsed: Calls, called: Calls | None, info: JsonObject) -> str | None:
         """Run the calls in order, one transition each, until one ends the episode."""
-        as_tool = self.domain.grammar.observation_role == "tool"
-        if as_tool:
-            self._unwritten[len(self._messages)] = self.turn, parsed, self._provider
-        self._messages.append(_EMPTY if as_tool else self._said(text))
-        for number, call in enumerate(parsed.calls):
-            if not call.id:
-                call = ToolCall(call.name, call.arguments, f"call_{self.turn}_{number}")
+        calls = with_ids(parsed.calls, self.turn)
+        if called is not None:
+            self._unwritten[len(self._messages)] = calls, called.text, self._provider
+        self._messages.append(self._said(text) if called is None else _EMPTY)
+        for call in calls:
             made = {"name": call.name, "arguments": call.arguments, "id": call.id}
             transition = await self._ask("simulator", partial(self.simulator.call, call))
             self._record(transition, made, None)
             message: Message = {"role": "user"}
-            if as_tool:
+            if called is not None:
                 message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
             message["content"] = transition.observation
             if transition.error_code is not None:
@@ -547,13 +560,9 @@ def _message(role: str, content: str, **more: str) -> FrozenDict:
     return frozen_dict(({"role": role, "content": content, **more},))
 
 
-def calls_message(parsed: Calls, turn: int, provider: JsonObject | None = None) -> FrozenDict:
-    """The policy's calls in the OpenAI layout; a call without an id gets one from its turn and number."""
-    calls = [
-        call if call.id else ToolCall(call.name, call.arguments, f"call_{turn}_{number}")
-        for number, call in enumerate(parsed.calls)
-    ]
-    return FrozenDict(with_provider(call_message(*calls, content=parsed.text, as_text=True), provider))
+def calls_message(calls: Sequence[ToolCall], beside: str, provider: JsonObject | None = None) -> FrozenDict:
+    """The policy's calls, which have ids, in the OpenAI layout."""
+    return FrozenDict(with_provider(call_message(*calls, content=beside, as_text=True), provider))
 
 
 def _busy() -> InUse:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
-from simia_gym.actions.assistant import as_action
+from simia_gym.actions.assistant import ARGUMENTS, OF_CALL
 from simia_gym.actions.base import Grammar
 from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, decode_all
 from simia_gym.actions.thinking import strip_thinking
@@ -20,14 +21,17 @@ MAX_CHARACTERS = 100_000
 
 EXAMPLE = '<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n</tool_call>'
 _CALL_KEYS = frozenset(("name", "arguments", "parameters", "id", "type"))
+_OTHER_NAMES = frozenset(ARGUMENTS[1:])
+_NAMES = frozenset(ARGUMENTS)
+_KNOWN = OF_CALL | _NAMES
 _MEANT_AS_CALL = frozenset(
     (
         *("name", "arguments", "parameters", "args", "input", "action", "tool", "tool_name", "tool_call"),
         *("tool_calls", "function", "function_call", "function_name", "calls"),
     )
 )
+_ID = attrgetter("id")
 _THINKING = frozenset(("thinking", "redacted_thinking", "reasoning"))
-_MISSING = object()
 _write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _NOT_JSON = '{"role": "assistant", "tool_calls": NaN}'
 
@@ -37,18 +41,14 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
 
     Args:
         grammar: The domain's grammar.
-        action: Text in the grammar, or an assistant message in OpenAI's layout. The ``arguments`` of a call in a
-            message are an object or a JSON text. A message without calls is read as its content.
+        action: Text in the grammar, or an assistant message in OpenAI's layout, as `as_action` gives it. The
+            ``arguments`` of a call in a message are an object or a JSON text. A message without calls is read as its
+            content.
 
     Returns:
         The canonical text of the action, which is recorded, and the parsed action or the error. Parsing the canonical
         text gives the same action or error. A text longer than `MAX_CHARACTERS` is truncated.
-
-    Raises:
-        InputError: The action is neither a text nor a message.
-        Fault: The action is a completion that the server broke off.
     """
-    action = as_action(action)
     calls: Calls | None = None
     if isinstance(action, str):
         text = str(action)
@@ -103,6 +103,23 @@ def call_message(*calls: ToolCall, content: str | None = None, as_text: bool = F
     return {"role": "assistant", "content": content, "tool_calls": listed}
 
 
+def with_ids(calls: tuple[ToolCall, ...], turn: int) -> tuple[ToolCall, ...]:
+    """The calls of an action with ids that differ; one that has none, or that of an earlier call, gets its own."""
+    taken = set(map(_ID, calls))
+    made: list[ToolCall] = []
+    used: set[str | None] = {None, ""}
+    for number, call in enumerate(calls):
+        if call.id in used or not call.id.strip():
+            own = f"call_{turn}_{number}"
+            while own in taken:
+                own += "_"
+            call = ToolCall(call.name, call.arguments, own)
+            taken.add(own)
+        used.add(call.id)
+        made.append(call)
+    return tuple(made)
+
+
 def broken(code: str, what: str) -> ActionError:
     """An `ActionError` that says what was wrong and shows what a valid call looks like."""
     return ActionError(code, f"{what} A valid tool call looks like this:\n{EXAMPLE}")
@@ -142,47 +159,68 @@ def is_speech(value: Any) -> bool:
 def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
     """Read one call, ``{"name", "arguments"}`` or OpenAI's ``{"id", "type", "function": {...}}``.
 
+    Arguments that are null, blank or the text ``null`` mean none. An id that is no text, or an empty one, is left out.
+
     Args:
         value: The decoded JSON.
-        lenient: Accept missing, null and empty arguments, as servers write them for calls without arguments.
+        lenient: Read what structured messages hold: missing arguments as none, and those under another name of
+            `ARGUMENTS`. Whatever else may be meant as arguments is refused by its name.
 
     Raises:
         ActionError: ``malformed_call``, ``missing_name`` or ``bad_arguments``.
+        InputError: The arguments hold a value that is not JSON.
     """
     if not isinstance(value, dict):
         raise broken("malformed_call", "A tool call must be a JSON object.")
-    call_id = value.get("id")
-    if call_id is not None and (not isinstance(call_id, str) or not call_id):
-        raise broken("malformed_call", "The id of a tool call must be a text that is not empty.")
+    call_id = value.get("id") if "call_id" not in value else value["call_id"]
+    if not isinstance(call_id, str) or not call_id:
+        call_id = None  # the episode gives it one
     inner = value.get("function")
-    if isinstance(inner, dict):
-        value = inner
-    name = value.get("name")
+    function = inner if isinstance(inner, dict) else value
+    name = function.get("name")
     if not isinstance(name, str) or not name.strip():
         raise broken("missing_name", 'The tool call has no "name", or it is not a text.')
-    if not lenient and not _CALL_KEYS.issuperset(value):
-        keys = ", ".join(repr(key) for key in sorted(value.keys() - _CALL_KEYS))
+    if not lenient and not _CALL_KEYS.issuperset(function):
+        keys = ", ".join(repr(key) for key in sorted(function.keys() - _CALL_KEYS))
         raise broken("bad_arguments", f'The call of {name!r} has {keys} beside "name" and "arguments".')
-    arguments = value.get("arguments", _MISSING)
-    if arguments is _MISSING:
-        arguments = value.get("parameters", _MISSING)
-    elif "parameters" in value:
-        raise broken("bad_arguments", f'The call of {name!r} has both "arguments" and "parameters".')
-    if lenient and (arguments is _MISSING or arguments is None or arguments == ""):
-        arguments = {}
-    if arguments is _MISSING:
-        raise broken("bad_arguments", f'The call of {name!r} has no "arguments"; write {{}} where it needs none.')
-    if isinstance(arguments, str):
-        text = arguments
-        try:
-            arguments = decode_all(text)
-        except JsonProblem as problem:
-            lead = f"The arguments of {name!r} are a text that is not valid JSON"
-            raise broken_json("bad_arguments", lead, problem, text) from None
+    arguments = function.get("arguments")
+    alone = _OTHER_NAMES.isdisjoint(function) and (function is value or _NAMES.isdisjoint(value))
+    if not alone or arguments is None or isinstance(arguments, str):
+        arguments = _only_arguments(name, function, value, lenient)
     if not isinstance(arguments, dict):
         raise broken("bad_arguments", f"The arguments of {name!r} must be a JSON object.")
     # A copy, because the caller may change its message later, and read-only, because the record shares it.
     return ToolCall(name, freeze(arguments), call_id)
+
+
+def _only_arguments(name: str, function: JsonObject, call: JsonObject, lenient: bool) -> Any:
+    """The decoded arguments of a call, if there is one reading of it."""
+    parts = (function,) if function is call else (function, call)
+    named = [(key, part[key]) for part in parts for key in ARGUMENTS if key in part]
+    given = [(key, value) for key, value in named if not _means_none(value)]
+    if not given:
+        others = {repr(key) for part in parts for key, value in part.items() if key not in _KNOWN and value}
+        if others:
+            keys = ", ".join(sorted(others))
+            raise broken("bad_arguments", f'The call of {name!r} has {keys} in the place of "arguments".')
+        if not named and not lenient:
+            raise broken("bad_arguments", f'The call of {name!r} has no "arguments"; write {{}} where it needs none.')
+        return {}
+    if len(given) > 1:
+        keys = " and ".join(f'"{key}"' for key, _ in given)
+        raise broken("bad_arguments", f"The call of {name!r} has both {keys}; write its arguments once.")
+    ((key, arguments),) = given
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return decode_all(arguments)
+    except JsonProblem as problem:
+        lead = f"The {key} of {name!r} are a text that is not valid JSON"
+        raise broken_json("bad_arguments", lead, problem, arguments) from None
+
+
+def _means_none(arguments: Any) -> bool:
+    return arguments is None or (isinstance(arguments, str) and arguments.strip() in ("", "null"))
 
 
 def message_parts(message: JsonObject) -> tuple[str, Calls | None]:
@@ -201,25 +239,29 @@ def message_parts(message: JsonObject) -> tuple[str, Calls | None]:
     if content is None:
         content = ""
     elif not isinstance(content, str):
-        content = _text_of(content)
+        content = text_of(content)
     if listed is None or listed == []:
         return content, None
     if not isinstance(listed, list):
         raise broken("malformed_call", '"tool_calls" must be a list.')
     calls: list[ToolCall] = []
-    ids: set[str] = set()
-    for item in listed:
-        call = call_from(item, lenient=True)
-        if call.id in ids:
-            raise broken("malformed_call", "Two tool calls have the same id.")
-        calls.append(call)
-        if call.id is not None:
-            ids.add(call.id)
+    for number, item in enumerate(listed, start=1):
+        try:
+            calls.append(call_from(item, lenient=True))
+        except ActionError as error:
+            if len(listed) == 1:
+                raise
+            lead = f"None of the {len(listed)} calls ran, because call {number} cannot be read. "
+            raise ActionError(error.code, lead + error.message) from None
     return content, Calls(tuple(calls), content)
 
 
-def _text_of(content: Any) -> str:
-    """The text of a list of content parts."""
+def text_of(content: Any) -> str:
+    """The text of a list of content parts, without those that only think.
+
+    Raises:
+        ActionError: ``malformed_call``: it is no list of texts.
+    """
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         texts = [part.get("text") for part in content if part.get("type") not in _THINKING]
         if all(isinstance(text, str) for text in texts):

@@ -44,10 +44,11 @@ def read_completion(body: bytes) -> Reply:
     if beside:
         raise of_answer(beside, body)
     listed = message.get("tool_calls")
-    if type(listed) is list:
-        for item in listed:
-            if type(item) is not dict or type(item.get("function")) is not dict:
-                raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
+    if listed and type(listed) is not list:
+        raise Failure("bad_reply", "the tool_calls of the reply are no list", again=True)
+    for item in listed or ():
+        if type(item) is not dict or (type(item.get("function")) is not dict and type(item.get("name")) is not str):
+            raise Failure("bad_reply", "a tool call of the reply has no function", again=True)
     content, reason, model = message.get("content"), choice.get("finish_reason"), data.get("model")
     return Reply(
         text="",

@@ -2,7 +2,8 @@
 
 Keys of this package are removed, the provider's own fields of assistant messages stay, and arguments of tool calls
 become JSON strings. A ``tool`` message that answers no call of the preceding assistant message becomes a ``user``
-message. A tool call without a result is left out.
+message. A tool call without a result is left out. An id of an earlier call, which some servers give every turn and
+others refuse, becomes another one.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ _OF_CALL, _OF_FUNCTION = frozenset(("id", "type", "function")), frozenset(("name
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 
 
-def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
-    """Copy a transcript in the form that servers accept; the given messages are not changed."""
+def openai_messages(messages: Sequence[Message], used: set[str] | None = None) -> list[JsonObject]:
+    """Copy a transcript in the form that servers accept; the given messages are not changed.
+
+    Args:
+        messages: The transcript, or a part that begins with no ``tool`` message.
+        used: The ids of the calls before this part; those of this part are added.
+    """
+    used = set() if used is None else used
     result: list[JsonObject] = []
     position = 0
     while position < len(messages):
@@ -38,18 +45,24 @@ def openai_messages(messages: Sequence[Message]) -> list[JsonObject]:
         while position < len(messages) and messages[position].get("role") == "tool":
             answers.append(messages[position])
             position += 1
-        result.extend(_turn(message, answers))
+        result.extend(_turn(message, answers, used))
     return result
 
 
-def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
+def _turn(message: Message, answers: Sequence[Message], used: set[str]) -> list[JsonObject]:
     """Convert an assistant message and the tool messages after it."""
     listed = message.get("tool_calls") if answers else None
     calls: list[JsonObject] = []
     if isinstance(listed, list):
         answered = [answer.get("tool_call_id") for answer in answers]
         calls = [_call(item) for item in listed if item.get("id") is not None and item["id"] in answered]
-    known = [call["id"] for call in calls]
+    known: dict[str, str] = {}
+    for call in calls:
+        given = own = call["id"]
+        while own in used:
+            own = f"{given}_{len(used)}" if own == given else f"{own}_"
+        used.add(own)
+        known[given] = call["id"] = own
     turn: JsonObject = {"role": "assistant", "content": _text(message) or (None if calls else "")}
     if calls:
         turn["tool_calls"] = calls
@@ -59,7 +72,7 @@ def _turn(message: Message, answers: Sequence[Message]) -> list[JsonObject]:
     for answer in answers:
         content, call_id = _text(answer), answer.get("tool_call_id")
         if call_id in known:
-            result.append({"role": "tool", "tool_call_id": call_id, "content": content})
+            result.append({"role": "tool", "tool_call_id": known[call_id], "content": content})
         else:
             loose.append({"role": "user", "content": content})
     return result + loose
@@ -90,6 +103,7 @@ class EncodedTranscript:
 
     def __init__(self) -> None:
         self._seen: list[Message] = []
+        self._used: set[str] = set()
         self._prompt = Prompt()
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
@@ -98,10 +112,10 @@ class EncodedTranscript:
         goes_on = (messages if type(messages) is list else [*messages])[:done] == self._seen
         # A tool message that comes later changes the turn that it belongs to.
         if not goes_on or (len(messages) > done > 0 and messages[done].get("role") == "tool"):
-            self._seen, self._prompt, done = [], Prompt(), 0
+            self._seen, self._used, self._prompt, done = [], set(), Prompt(), 0
         new = messages[done:]
         self._prompt.mark_static()
-        for message in openai_messages(new):
+        for message in openai_messages(new, self._used):
             shared = message["role"] == "system" and isinstance(message["content"], str)
             self._prompt.add_encoded(_system(message["content"]) if shared else encode(message))
         # A caller may edit its messages later, unless they are read-only.

@@ -73,6 +73,7 @@ class InvalidEvent(_InTurn):
     type: Literal["invalid"]
     code: str
     text: str
+    calls: tuple[ToolCall, ...] = ()
 
 
 class TransitionEvent(_InTurn):

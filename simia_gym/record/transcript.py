@@ -7,8 +7,11 @@ from typing import Any
 
 from simia_gym.actions.assistant import with_provider
 from simia_gym.actions.calls import call_message
+from simia_gym.actions.refused import refusals
 from simia_gym.record.records import Record
 from simia_gym.types import JsonObject, Message, ToolCall
+
+_ANSWERS = frozenset(("transition", "invalid"))
 
 
 def transcript(record: Record) -> list[Message]:
@@ -30,7 +33,9 @@ def transcript(record: Record) -> list[Message]:
             messages.append({"role": "user", "content": event["text"]})
         elif kind == "action":
             answers = [*takewhile(lambda event: event["type"] != "action", record.events[number + 1 :])]
-            messages += _action(event, [each for each in answers if each["type"] == "transition"], as_tool)
+            messages += _action(event, [each for each in answers if each["type"] in _ANSWERS], as_tool)
+        elif kind == "invalid" and "calls" in event:
+            messages += refusals([*map(_made, event["calls"])], event["text"], event["code"])
         elif kind == "invalid":
             messages.append({"role": "user", "content": event["text"], "error_code": event["code"]})
         elif kind == "transition":
@@ -40,13 +45,19 @@ def transcript(record: Record) -> list[Message]:
 
 def _action(event: JsonObject, answers: list[JsonObject], as_tool: bool) -> list[Message]:
     """The message of an action; text for the user as it was delivered."""
-    calls, provider = [each["call"] for each in answers if each["call"] is not None], event.get("provider")
-    if answers and not calls:
-        return [with_provider({"role": "assistant", "content": answers[0]["say"]}, provider)]
+    provider = event.get("provider")
+    said = next((each["say"] for each in answers if each.get("say") is not None), None)
+    if said is not None:
+        return [with_provider({"role": "assistant", "content": said}, provider)]
+    calls = [call for each in answers for call in each.get("calls", [each.get("call")]) if call is not None]
     if not calls or not as_tool:
         return [with_provider({"role": "assistant", "content": event["text"]}, provider)]
-    made = [ToolCall(call["name"], call["arguments"], call["id"]) for call in calls]
+    made = map(_made, calls)
     return [with_provider(call_message(*made, content=event.get("beside", ""), as_text=True), provider)]
+
+
+def _made(call: JsonObject) -> ToolCall:
+    return ToolCall(call["name"], call["arguments"], call["id"])
 
 
 def _answer(event: JsonObject, as_tool: bool) -> Message:

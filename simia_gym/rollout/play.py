@@ -8,14 +8,13 @@ import time
 import traceback
 from collections.abc import Callable
 
-from simia_gym.actions.assistant import as_action
 from simia_gym.common.secrets import without_secrets
 from simia_gym.domain.tasks import task_blob
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role, StorageError
 from simia_gym.policies import Policy, PolicyStart
 from simia_gym.rollout.limit import TimeUpError
-from simia_gym.types import Task
+from simia_gym.types import PolicyAction, Task
 
 _SLOW = 0.02
 """Seconds after which an episode yields to the event loop."""
@@ -80,23 +79,22 @@ async def play_new(
                 raise timed_out()
             role = "policy"
             try:
-                action: object = policy.act(episode.messages if whole else episode.shown)
-                if inspect.isawaitable(action):
+                given = policy.act(episode.messages if whole else episode.shown)
+                if inspect.isawaitable(given):
                     on_wait()
-                    action = await action
+                    given = await given
+                action: PolicyAction = given
             except Cut as cut:
                 role = "episode"
                 await episode.cut(cut.reason)
                 break
-            if not isinstance(action, str | dict) and not hasattr(action, "model_dump"):
-                what = f"act() returned a {type(action).__name__}, neither a text nor a message"
-                raise Fault("bad_action", what, role="policy")
-            try:
-                action = as_action(action)
-            except InputError as error:
-                raise Fault("bad_action", f"act() returned no action: {error.what}", role="policy") from error
             role = "episode"
-            await episode.step(action)
+            try:
+                await episode.step(action)
+            except InputError as error:
+                if isinstance(error, StorageError):
+                    raise
+                raise Fault("bad_action", f"act() returned no action: {error.what}", role="policy") from error
     except Fault as fault:
         episode.fail(fault)
     except (KeyboardInterrupt, TimeUpError, StorageError):

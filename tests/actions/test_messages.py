@@ -74,7 +74,6 @@ _own.append(_own)
         (said(None, {"function": {"arguments": {}}}), "missing_name"),
         (said(None, function("[1]")), "bad_arguments"),
         (said(None, function("{")), "bad_arguments"),
-        (said(None, function({}, id="a"), function({}, id="a")), "malformed_call"),
         (said(None, function({"a": float("nan")})), "malformed_call"),
         (said(None, function({"a": object()})), "malformed_call"),
         (said(None, function({("a",): 1})), "malformed_call"),

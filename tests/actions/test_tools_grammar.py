@@ -144,12 +144,6 @@ def test_reads(text: str, action: Action) -> None:
         ("[]", "malformed_call", "empty"),
         ('[{"name": "f", "arguments": {}}, 3]', "malformed_call", "object"),
         ('{"role": "user", "content": "Hi"}', "malformed_call", "'user'"),
-        (
-            openai({"id": "a", "function": {"name": "f"}}, {"id": "a", "function": {"name": "f"}}),
-            "malformed_call",
-            "id",
-        ),
-        (openai({"id": 7, "function": {"name": "f"}}), "malformed_call", "id"),
         (openai({"id": "a", "function": {"name": "f", "arguments": "{"}}), "bad_arguments", "character 1"),
     ],
 )

@@ -139,7 +139,11 @@ async def _cancel_myself() -> str:
         (lambda: _raise(asyncio.CancelledError("mine")), "policy:bug", "CancelledError: mine"),
         (lambda: _raise(GeneratorExit()), "policy:bug", "GeneratorExit: "),
         (lambda: _raise(BaseException("all")), "policy:bug", "BaseException: all"),
-        (lambda: 7, "policy:bad_action", "act() returned a int, neither a text nor a message"),
+        (
+            lambda: 7,
+            "policy:bad_action",
+            "act() returned no action: an action is a text or an assistant message, not a int",
+        ),
         (lambda: _later(lambda: sys.exit(0)), "policy:bug", "SystemExit: 0"),
         (lambda: _later(lambda: _raise(asyncio.CancelledError())), "policy:bug", "CancelledError: "),
         (lambda: _later(lambda: _raise(GeneratorExit())), "policy:bug", "GeneratorExit: "),
