@@ -57,10 +57,10 @@ class Suite:
         DomainError: The domain has mistakes.
     """
 
-    def __init__(self, config: EnvConfig, resources: Resources | None = None) -> None:
+    def __init__(self, config: EnvConfig, resources: Resources | None = None, mark: bytes = b"") -> None:
         self.config, self.resources = config, resources or Resources()
         with foreign_code(folder_of(config)):
-            self.domain: Domain = domain_of(config)
+            self.domain: Domain = domain_of(config, mark)
         if config.generated and self.domain.generator is None:
             reason = "with data of your own" if config.data else "in this domain"
             raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
@@ -84,8 +84,11 @@ class Suite:
         logger.info("%s: tool calls answered by %s, user played by %s", config.env, self.simulator_name, user)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the settings and resources; unpickling loads the environment again."""
-        return load_suite, (self.config, self.resources)
+        """Pickle the settings and resources; unpickling loads the environment again.
+
+        In this process, a copy has the domain of the original, even if the folder has been edited since.
+        """
+        return load_suite, (self.config, self.resources, self.domain.mark)
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
@@ -290,13 +293,13 @@ def folder_of(config: EnvConfig) -> Path:
     return Path(config.domain or ".") if config.env == CUSTOM else domain_path(config.env)
 
 
-def domain_of(config: EnvConfig) -> Domain:
+def domain_of(config: EnvConfig, mark: bytes = b"") -> Domain:
     """Load the domain that the settings name, without the models that they name.
 
     An unknown option that resembles a setting is reported as a mistyped setting.
     """
     try:
-        return load_domain(folder_of(config), config.options, config.data, config.grammar)
+        return load_domain(folder_of(config), config.options, config.data, config.grammar, mark=mark)
     except InputError as error:
         for name in config.options if error.where == "options" else ():
             hint = did_you_mean(name, (item.name for item in fields(config)))
@@ -305,7 +308,7 @@ def domain_of(config: EnvConfig) -> Domain:
         raise
 
 
-def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
+def load_suite(config: EnvConfig, resources: Resources | None = None, mark: bytes = b"") -> Suite:
     """Load an environment; see `Suite`.
 
     Raises:
@@ -313,4 +316,4 @@ def load_suite(config: EnvConfig, resources: Resources | None = None) -> Suite:
         DomainError: The domain has mistakes, or its code raised an exception.
     """
     with foreign_code(folder_of(config), only_inside=True):
-        return Suite(config, resources)
+        return Suite(config, resources, mark)

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from simia_gym.common.file_marks import file_mark
 from simia_gym.common.files import check_regular
 from simia_gym.errors import DomainError, InputError, SimiaError
 
@@ -101,29 +103,73 @@ def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
     module = importlib.util.module_from_spec(module_spec)
     # Registered before it runs, as `import` does: dataclasses and pickle look modules up by name.
     sys.modules[name] = module
+    before = sys.dont_write_bytecode
     try:
-        # Not run by the loader, whose bytecode cache misses a change of equal file size within one second.
+        # No bytecode is kept of it and of its neighbours: it misses a change of equal file size within one second.
+        sys.dont_write_bytecode = True
         exec(compile(code, str(path), "exec"), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception | SystemExit):
             raise _cannot_import(str(path), spec, where, error, str(path)) from error
         raise
+    finally:
+        sys.dont_write_bytecode = before
     return module
+
+
+_editions: dict[Path, bytes] = {}
+"""The mark of all files of a folder, where it counts; see `use_edition`."""
+_packages: dict[Path, str] = {}
+"""The package of each folder's Python files as they were last seen."""
+_kept: dict[str, int] = {}
+"""The number of living owners of a package; see `keep_modules`."""
 
 
 def _folder_package(folder: Path) -> str:
     """The name of a package for the folder; it changes whenever a Python file in the folder changes."""
-    digest = hashlib.sha256(str(folder).encode())
+    edition = next((_editions[place] for place in (folder, *folder.parents) if place in _editions), b"")
+    digest = hashlib.sha256(str(folder).encode() + edition)
     for neighbour in sorted(folder.glob("*.py")):
-        status = neighbour.stat()
-        digest.update(f"\0{neighbour.name}\0{status.st_mtime_ns}\0{status.st_size}".encode())
+        digest.update(f"\0{neighbour.name}\0".encode() + (file_mark(neighbour) if neighbour.is_file() else b""))
     name = f"_simia_folder_{digest.hexdigest()[:16]}"
     if name not in sys.modules:
         package = ModuleType(name, f"The Python files of {folder}.")
         package.__path__ = [str(folder)]
         sys.modules[name] = package
+    before = _packages.get(folder, name)
+    _packages[folder] = name
+    if before != name and edition and not _kept.get(before):
+        _drop(before)
     return name
+
+
+def use_edition(folder: Path, mark: bytes) -> None:
+    """Import a folder's Python files anew if the mark of all its files is another one: code may read any of them."""
+    _editions[folder] = mark
+
+
+def keep_modules(folder: Path, owner: object) -> None:
+    """Keep the modules of a folder's Python files as they are now while an object lives, which may run their code.
+
+    After the last owner they are dropped, once the files have changed.
+    """
+    for place, package in [*_packages.items()]:
+        if place.is_relative_to(folder):
+            _kept[package] = _kept.get(package, 0) + 1
+            weakref.finalize(owner, _release, place, package).atexit = False
+
+
+def _release(folder: Path, package: str) -> None:
+    _kept[package] -= 1
+    if _kept[package] == 0 and _packages[folder] != package:
+        _drop(package)
+
+
+def _drop(package: str) -> None:
+    _kept.pop(package, None)
+    for name in [name for name in [*sys.modules] if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]
 
 
 def _cannot_import(source: str, spec: str, where: str, error: BaseException, file: str | None) -> InputError:

@@ -61,6 +61,7 @@ class Domain:
         user: The default user simulator; ``None`` if the domain has no user.
         options: The world's options, including defaults.
         source: The function that loaded the domain, and its arguments, for pickling.
+        mark: The mark of its files when they were read; another content has another one.
         slicers: Tool name to the function that selects its slice of the state.
         renderers: Tool name to the function that writes its observation, or ``None``.
         open: The function of ``opening`` in ``domain.yaml``, if any.
@@ -85,6 +86,7 @@ class Domain:
     user: str | None
     options: Mapping[str, Any]
     source: tuple[Callable[..., Domain], tuple[Any, ...]]
+    mark: bytes
     slicers: Mapping[str, Slicer]
     renderers: Mapping[str, Renderer | None]
     open: Callable[[State, Task], str] | None

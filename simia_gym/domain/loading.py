@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
 from simia_gym.actions import Grammar, get_grammar
-from simia_gym.common.dotted_names import load_function, load_object
+from simia_gym.common.dotted_names import keep_modules, load_function, load_object, use_edition
+from simia_gym.common.file_marks import Newest, folder_mark
 from simia_gym.common.files import Lines, read_json, read_text
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import EPISODE
@@ -29,10 +29,21 @@ from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer, compile_render
 from simia_gym.views.slices import Slicer, compile_reads
 
+_Settings = tuple[Path, bytes, Path | None, str | None]
+_domains: Newest[_Settings, Domain] = Newest(32)
 
-@lru_cache(maxsize=32)
-def _load(folder: Path, options: bytes, data: Path | None, grammar: str | None) -> Domain:
-    return _Loader(folder, options, data, grammar).load()
+
+def _load(settings: _Settings) -> Domain:
+    folder, _, data, _ = settings
+    mark = folder_mark(folder)
+    use_edition(folder, mark)
+    mark += b"" if data is None else folder_mark(data)
+    return _domains.get(settings, mark, lambda: _Loader(settings, mark).load())
+
+
+def _load_again(settings: _Settings, mark: bytes) -> Domain:
+    """The domain of files with this mark, while something uses it; else of the files as they are."""
+    return _domains.living(settings, mark) or _load(settings)
 
 
 def load_domain(
@@ -41,16 +52,18 @@ def load_domain(
     data: Path | str | None = None,
     grammar: str | None = None,
     *,
-    fresh: bool = False,
+    mark: bytes = b"",
 ) -> Domain:
-    """Load a domain's folder; domains are cached by folder and settings.
+    """Load a domain's folder; once for the same settings, until a file of the folder or of the data changes.
+
+    An edited folder gives a new domain, with its Python files imported anew. What runs on the old one goes on with it.
 
     Args:
         folder: The folder with ``domain.yaml``.
         options: Options of its world.
         data: Path of custom data for the domain.
         grammar: Name of one of its grammars, if it has several; by default the first.
-        fresh: Ignore the cache, because the files have changed.
+        mark: The mark of a domain that was loaded before: that one, while something uses it.
 
     Returns:
         The domain.
@@ -59,19 +72,17 @@ def load_domain(
         DomainError: The folder has mistakes; ``problems`` holds every one.
         InputError: An option or the data is wrong.
     """
-    if fresh:
-        _load.cache_clear()
     path = Path(folder).expanduser().resolve()
     own = None if data is None else Path(data).expanduser().resolve()
-    return _load(path, encode(dict(sorted((options or {}).items()))), own, grammar)
+    return _load_again((path, encode(dict(sorted((options or {}).items()))), own, grammar), mark)
 
 
 class _Loader:
     """Loads the parts of a domain in order and collects all mistakes before it raises."""
 
-    def __init__(self, folder: Path, options: bytes, data: Path | None, grammar: str | None) -> None:
-        self.settings = (folder, options, data, grammar)
-        self.folder, self.data_path, self.grammar_name = folder, data, grammar
+    def __init__(self, settings: _Settings, mark: bytes) -> None:
+        self.settings, self.mark = settings, mark
+        self.folder, options, self.data_path, self.grammar_name = settings
         self.asked: Mapping[str, Any] = orjson.loads(options)
         self.problems: list[InputError] = []
         self.task_lines: dict[str, int] = {}
@@ -105,7 +116,7 @@ class _Loader:
             once = {str(problem): problem for problem in self.problems}  # several parts may need what has a mistake
             raise DomainError.of(list(once.values()), "; `simia check` lists them")
         user = self.config.user if data is None or data.user is None else data.user
-        return Domain(
+        domain = Domain(
             config=self.config,
             folder=self.folder,
             grammar=grammar,
@@ -118,7 +129,8 @@ class _Loader:
             tasks=tasks,
             user=user,
             options=options,
-            source=(_load, self.settings),
+            source=(_load_again, (self.settings, self.mark)),
+            mark=self.mark,
             slicers=slicers,
             renderers=renderers,
             open=opening,
@@ -129,6 +141,9 @@ class _Loader:
             rubric=tuple(rubric),
             lines=self.task_lines,
         )
+        keep_modules(self.folder, domain)
+        assert domain.hash  # that of the files as they were read
+        return domain
 
     def try_(self, part: Callable[[], Any], otherwise: Any) -> Any:
         try:

@@ -194,7 +194,6 @@ def _load(path: Path, report: Report, write_goals: bool) -> Problems:
     domain.make_reward()
     if write_goals and domain.world is not None:
         report.notes += write_goals_of(domain)
-        load_domain(path, fresh=True)
     yield from ()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simia_gym.common.dotted_names import load_object
+from simia_gym.common.dotted_names import keep_modules, load_object, use_edition
+from simia_gym.common.file_marks import Newest, folder_mark
 from simia_gym.common.files import Lines, read_text, read_yaml
 from simia_gym.common.validation import validated
 from simia_gym.domain.config import DomainConfig, read_config, read_tables
@@ -196,16 +197,21 @@ def load_service(folder: Path | str) -> Service:
         DomainError: With every mistake in ``problems``.
     """
     place = Path(folder).resolve()
-    files = sorted(path for path in place.iterdir() if path.suffix in (".py", ".yaml", ".md"))
-    return _load(place, tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files))
+    mark = folder_mark(place)
+    use_edition(place, mark)
+    return _services.get(place, mark, lambda: _load(place))
 
 
-@lru_cache(maxsize=8)
-def _load(folder: Path, files: tuple[tuple[str, int, int], ...]) -> Service:
+_services: Newest[Path, Service] = Newest(8)
+
+
+def _load(folder: Path) -> Service:
     manifest = folder / "domain.yaml"
     config = read_config(manifest)
     if config.service is None:
         raise DomainError("names no service", where=str(manifest), fix="Add `service: service.yaml`.")
     path = folder / config.service
     declared = validated(ServiceDeclaration, read_yaml(path), where=Lines(path).where, fix="Change the value.")
-    return Service(declared, path, config)
+    service = Service(declared, path, config)
+    keep_modules(folder, service)
+    return service

@@ -14,7 +14,7 @@ from simia_gym.common.files import Lines
 from simia_gym.domain.loading import load_domain
 from simia_gym.errors import SimiaError
 from simia_gym.record.records import read_records
-from simia_gym.service import write_fixed
+from simia_gym.service import load_service, write_fixed
 from simia_gym.types import Task
 
 from .conftest import Simia
@@ -75,7 +75,7 @@ def test_criteria_of_ones_own_are_added_to_those_of_the_service(source: str, len
     with (lending / "domain.yaml").open("a") as file:
         file.write(f"rubric: {source}\n")
     assert simia("check", "lending", "--json").json["problems"] == []
-    both = {item["id"]: item for item in load_domain(lending, fresh=True).rubric}
+    both = {item["id"]: item for item in load_domain(lending).rubric}
     assert both == {**service, "confirmed": {**service["confirmed"], **items[0]}, "brief": items[1]}
     assert simia("rollout", "lending", "--policy", "expert", "--episodes", 1, "--out", "a.jsonl").code == 0
     (record,) = read_records("a.jsonl")
@@ -256,7 +256,18 @@ def test_an_edge_without_tasks_only_proves_where_a_rule_begins(lending: Path, si
     assert [generator(lending)("train", index) for index in range(60)] == without
     assert not [note for note in simia("check", "lending", "--json").json["notes"] if "may be" in note]
     declared.write_text(text.replace(edge, edge.replace("9}}}", "10}}, tasks: false}")))
-    load_domain(lending, fresh=True)
     (problem,) = simia("check", "lending", "--json").json["problems"]
     assert problem["where"].endswith("wishes.lend.edges.nearly_fined")
     assert problem["what"] == "no rule should object, but small_fine did"
+
+
+def test_a_service_sees_an_edit_of_any_file(lending: Path) -> None:
+    tables = load_service(lending).tables
+    assert load_service(lending) is load_service(lending)
+    path = lending / "state.json"
+    text = path.read_text()
+    table, rows = next(iter(json.loads(text).items()))
+    key = next(iter(rows))
+    path.write_text(text.replace(f'"{key}"', f'"{key[::-1]}"'))
+    assert key in tables[table]
+    assert key not in load_service(lending).tables[table]

@@ -10,7 +10,6 @@ import pytest
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
 from simia_gym.common.event_loop import run_inline
-from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import DomainError
 from simia_gym.evaluation.checker import check_folder
@@ -26,7 +25,6 @@ UNKNOWN, INVALID, MALFORMED = call("fly"), call("add", amount="many"), "<tool_ca
 
 def played(folder: Path, *actions: str) -> Step:
     """Play the actions in an episode of the first task; the last step."""
-    load_domain(folder, fresh=True)
     suite = load_suite(EnvConfig(CUSTOM, domain=folder))
     episode = suite.episode()
     run_inline(episode.reset(suite.tasks[0], seed=1))
@@ -40,7 +38,6 @@ def played(folder: Path, *actions: str) -> Step:
 
 def found(folder: Path) -> list[str]:
     """What `simia check` finds wrong."""
-    load_domain(folder, fresh=True)
     return [problem.what for problem in check_folder(folder).problems]
 
 

@@ -13,7 +13,6 @@ import pytest
 from simia_gym import EnvConfig, InputError, judge_again, load_suite, read_records, transcript
 from simia_gym.cli.app import run
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.policies import Policy
 from simia_gym.record.blobs import LARGE, BlobFile, blob_path
@@ -148,7 +147,6 @@ def edited(tmp_path: Path) -> Path:
         assert old in text
         (folder / name).write_text(text.replace(old, new))
     (folder / "tools.json").unlink()
-    load_domain(folder, fresh=True)
     return tmp_path / "moved" / "r.jsonl"
 
 
@@ -175,7 +173,6 @@ def test_a_record_outlives_its_domain(edited: Path, capfd: pytest.CaptureFixture
 def test_a_record_is_judged_by_a_rubric_that_was_written_later(edited: Path) -> None:
     rubric = edited.parents[1] / "domain" / "rubric.yaml"
     rubric.write_text(rubric.read_text().replace("test -s notes.txt", "exit 3"))
-    load_domain(rubric.parent, fresh=True)
     verdicts = [judge_again(record) for record in read_records(edited) if record.task != "count"]  # it has its own
     assert [(verdict.valid, verdict.success, verdict.score) for verdict in verdicts] == [(True, False, 0.5)] * 2
 

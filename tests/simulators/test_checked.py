@@ -183,7 +183,7 @@ async def test_a_domains_own_prompt_takes_the_place(folder: Path, model: Double)
     await answered(load_domain(folder), model, GET, ok())
     assert model.asked[0][0]["content"].startswith("Obey: Lend books with care.")
     path.write_text("One\n{{polcy}}")
-    domain = load_domain(folder, fresh=True)
+    domain = load_domain(folder)
     with pytest.raises(InputError, match=f"{path}:2.*polcy"):
         begun(domain, model, context_of(domain))
 

@@ -30,7 +30,7 @@ def test_a_tool_may_be_declared_to_be_played_by_a_model(tmp_path: Path) -> None:
     assert choose_routes(load_domain(folder), {"get_book": "world"})["get_book"] == "world"
     (folder / "world.py").write_text(code.replace('@tool(effect="read",', '@tool(route="world", effect="read",'))
     with pytest.raises(InputError, match="'get_book'"):
-        choose_routes(load_domain(folder, fresh=True), {"get_book": "llm"})
+        choose_routes(load_domain(folder), {"get_book": "llm"})
 
 
 @pytest.mark.parametrize(

@@ -334,7 +334,7 @@ async def test_what_an_answer_depends_on_is_in_the_key(domain: Domain, change: s
     if change == "rules":
         (domain.folder / "prompts").mkdir()
         (domain.folder / "prompts" / "simulator_ledger.md").write_text("Other rules.")
-        domain = load_domain(domain.folder, fresh=True)
+        domain = load_domain(domain.folder)
     feedback: Feedback = "explain" if change == "feedback" else "terse"
     group = "h" if change == "group" else "g"
     options: dict[str, Any] = {"asked_as": {"simulator": {"model": "other"}}} if change == "model" else {}

@@ -156,7 +156,7 @@ async def test_done_counts_only_for_writes_where_the_domain_has_an_end(
     assert (await begun(domain, model, context).call(call, context)).end == end
     config = (folder / "domain.yaml").read_text()
     (folder / "domain.yaml").write_text(config[: config.index("ends:")])
-    domain = load_domain(folder, fresh=True)
+    domain = load_domain(folder)
     context = context_of(domain)
     assert (await begun(domain, model, context).call(call, context)).end == endless
 

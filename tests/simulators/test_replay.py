@@ -12,7 +12,6 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError
@@ -92,7 +91,6 @@ async def test_another_seed_or_a_changed_task_is_a_fault(folder: Path, recorded:
         await play(folder, recorded, (), 77)
     task = (folder / "train.jsonl").read_text().replace("Tidy", "Clean")
     (folder / "train.jsonl").write_text(task)
-    load_domain(folder, fresh=True)
     with pytest.raises(Fault, match="replay_miss"):
         await play(folder, recorded, ())
 
