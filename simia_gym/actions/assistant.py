@@ -21,7 +21,7 @@ from simia_gym.types import JsonObject, Message, PolicyAction
 LENGTH = "length"
 """The ``finish_reason`` of a reply that the token limit cut off."""
 
-_CUT_OFF = frozenset((LENGTH, "max_tokens", "model_context_window_exceeded"))
+_CUT_OFF = frozenset((LENGTH, "max_tokens", "max_output_tokens", "model_context_window_exceeded"))
 _BROKEN_OFF = {
     **dict.fromkeys(("abort", "aborted", "cancelled", "error", "network_error"), "server_error"),
     "insufficient_system_resource": "server_error",
@@ -39,7 +39,7 @@ _OF_PROVIDER = frozenset(
 OF_CALL = frozenset(("id", "call_id", "type", "function", "name", *_OF_PROVIDER))
 """What a call has beside its arguments, the fields of known providers included."""
 
-_READ = frozenset(("role", "content", "tool_calls", "finish_reason", "parsed"))
+_READ = frozenset(("role", "content", "tool_calls", "function_call", "finish_reason", "parsed"))
 _READ_OF_CALL = frozenset(("id", "call_id", "type", "function", "name", "parsed_arguments", *ARGUMENTS))
 _TEXTS = frozenset(("text", "output_text", "refusal"))
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning", "reasoning_text"))
@@ -76,8 +76,8 @@ def as_action(given: object) -> PolicyAction:
     """The text or message of an action of any shape that has one reading.
 
     These are a text; an assistant message, as a dictionary or as an SDK's object, or with objects in it; a completion
-    with one choice, or the choice; a reply of Responses or one of its items; a message whose parts call tools; one
-    call alone.
+    with one choice, or the choice; a reply of Responses, its items or one of them; a message whose parts call tools;
+    one call alone.
 
     Raises:
         InputError: It has no single reading; names what it is.
@@ -85,6 +85,8 @@ def as_action(given: object) -> PolicyAction:
     """
     if isinstance(given, str):
         return given
+    if isinstance(given, list) and given:
+        return _of_items([each if isinstance(each, dict) else _dumped(each) for each in given])
     message = given if isinstance(given, dict) else _dumped(given)
     for name in ("tool_calls", "content"):
         listed = message.get(name)
@@ -124,7 +126,7 @@ def _unusual(given: JsonObject) -> Message:
         return _of_choice(given, None)
     if given.get("object") == "response" or ("role" not in given and isinstance(given.get("output"), list)):
         return _of_response(given)
-    if kind in ("function_call", "tool_use", "reasoning"):
+    if kind in ("function_call", "tool_use"):
         return _of_items([given])
     parts = content if isinstance(content, list) and given.get("role", "assistant") == "assistant" else []
     called = any(isinstance(part, dict) and part.get("type") == "tool_use" for part in parts)
@@ -161,10 +163,9 @@ def _of_choice(choice: JsonObject, error: object) -> Message:
 def _of_response(response: JsonObject) -> Message:
     """The message of a reply of OpenAI's Responses."""
     output, details = response.get("output"), response.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
+    reason = details.get("reason") if isinstance(details, dict) else response.get("status")
     _refuse_broken_off(reason, response.get("error"))
-    message = _of_items(output if isinstance(output, list) else [])
-    return {**message, "finish_reason": reason} if reason else message
+    return {**_of_items(output if isinstance(output, list) else []), "finish_reason": reason}
 
 
 def _refuse_broken_off(reason: object, error: object) -> None:
@@ -187,8 +188,6 @@ def _of_items(items: list[Any]) -> Message:
                 _read_part(part, texts, calls)
         elif kind not in _THOUGHTS:
             raise InputError(f"an item {kind!r} is no action", where="action", fix=_FIX)
-    if not texts and not calls:
-        raise InputError("the reply has neither a text nor a call", where="action", fix=_FIX)
     message: Message = {"role": "assistant", "content": "".join(texts) or None}
     return {**message, "tool_calls": calls} if calls else message
 
@@ -243,7 +242,7 @@ def _own_of_call(item: object) -> JsonObject:
     inner: JsonObject = {}
     if isinstance(function, dict):
         if len(function) > 2:
-            inner = {name: value for name, value in function.items() if name not in _READ_OF_CALL}
+            inner = {name: value for name, value in function.items() if name not in _READ_OF_CALL and value is not None}
         if inner:
             own["function"] = inner
     if own and item.get("arguments") is None and (not isinstance(function, dict) or function.get("arguments") is None):

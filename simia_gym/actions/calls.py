@@ -107,15 +107,16 @@ def with_ids(calls: tuple[ToolCall, ...], turn: int) -> tuple[ToolCall, ...]:
     """The calls of an action with ids that differ; one that has none, or that of an earlier call, gets its own."""
     taken = set(map(_ID, calls))
     made: list[ToolCall] = []
-    used: set[str | None] = {None, ""}
+    used = set[str]()
     for number, call in enumerate(calls):
-        if call.id in used or not call.id.strip():
+        own = call.id
+        if own is None or own in used or not own.strip():
             own = f"call_{turn}_{number}"
             while own in taken:
                 own += "_"
             call = ToolCall(call.name, call.arguments, own)
             taken.add(own)
-        used.add(call.id)
+        used.add(own)
         made.append(call)
     return tuple(made)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simia_gym.actions.assistant import as_action
+from simia_gym.actions.assistant import as_action, further_fields
 from simia_gym.actions.calls import read_action
 from simia_gym.actions.tools_grammar import get_grammar
 from simia_gym.errors import ActionError, Fault, InputError
@@ -35,10 +35,13 @@ def called(**function: Any) -> Any:
     return {"id": "c1", "type": "function", "function": {"name": "f", **function}}
 
 
+NONE: list[Any] = [None, "", " \n", "null", " null ", {}, "{}"]
+
+
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [
-        *((called(arguments=none), {}) for none in (None, "", " \n", "null", " null ", {}, "{}")),
+        *((called(arguments=each), {}) for each in NONE),
         (called(), {}),
         (called(index=0, cache_control={"type": "x"}, arguments=None), {}),
         ({**called(), "extra_content": {"google": {"thought_signature": "x"}}, "index": 0}, {}),
@@ -111,6 +114,7 @@ def completion(message: Any, **more: Any) -> Any:
         (SPOKEN, Say("Now.")),
         ({"object": "response", "output": [THOUGHT, SPOKEN, ITEM]}, Calls((CALL,), "Now.")),
         ({"output": [SPOKEN]}, Say("Now.")),
+        ([THOUGHT, SPOKEN, SimpleNamespace(model_dump=lambda exclude_none: ITEM)], Calls((CALL,), "Now.")),
         (USE, Calls((CALL,))),
         ({"type": "message", "role": "assistant", "content": [{"type": "thinking"}, USE]}, Calls((CALL,))),
         ({"role": "assistant", "content": [SimpleNamespace(model_dump=lambda exclude_none: USE)]}, Calls((CALL,))),
@@ -130,13 +134,14 @@ def test_a_whole_reply_with_one_reading_is_read(given: Any, action: Any) -> None
         ({"choices": []}, "0 choices"),
         ({"choices": [completion(SPOKEN)["choices"][0]] * 2}, "2 choices"),
         ({"choices": [{"text": "Now."}]}, "no message"),
-        ({"object": "response", "output": []}, "neither a text nor a call"),
+        (THOUGHT, "'type', 'summary'"),
         ({"output": [SPOKEN, {"type": "web_search_call"}]}, "'web_search_call'"),
         ({"role": "assistant", "content": [{"type": "tool-call", "toolName": "f"}, USE]}, "'tool-call'"),
         ({"type": "message", "content": [{"functionCall": {"name": "f"}}]}, "functionCall"),
         ({"input": GIVEN}, "'input'"),
         ({"text": "Now.", "usage": {}}, "'text', 'usage'"),
-        ([ITEM], "a list"),
+        ([], "a list"),
+        ([{"role": "assistant", "content": "Now."}], "an item None"),
         (7, "an? int"),
         (SimpleNamespace(model_dump=lambda exclude_none: "Now."), "no dictionary"),
         (SimpleNamespace(model_dump=lambda exclude_none: 1 // 0), "raised ZeroDivisionError"),
@@ -147,6 +152,14 @@ def test_any_other_reply_is_refused_by_name(given: Any, words: str) -> None:
         as_action(given)
 
 
+@pytest.mark.parametrize("parts", [[], [{"type": "thinking", "thinking": "Hm."}]])
+def test_silence_is_the_models_own(parts: Any) -> None:
+    cut = {"object": "response", "output": [THOUGHT], "incomplete_details": {"reason": "max_output_tokens"}}
+    assert further_fields(as_action(cut)) == {"finish_reason": "length"}
+    for given in (cut, {"object": "response", "output": []}, {"type": "message", "content": parts}):
+        assert action_of(given).code == "empty_action"
+
+
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
@@ -154,6 +167,7 @@ def test_any_other_reply_is_refused_by_name(given: Any, words: str) -> None:
         (completion({"content": "I w"}, finish_reason="content_filter")["choices"][0], "content_filter"),
         (completion({"content": "I w"}, error={"code": 502}), "server_error"),
         ({"object": "response", "output": [SPOKEN], "error": {"code": "server_error"}}, "server_error"),
+        ({"object": "response", "output": [SPOKEN], "status": "cancelled"}, "server_error"),
         (
             {"object": "response", "output": [SPOKEN], "incomplete_details": {"reason": "content_filter"}},
             "content_filter",

@@ -13,6 +13,8 @@ from typing import Any
 import gymnasium
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion
 
 from simia_gym import evaluate, read_records, transcript
@@ -22,6 +24,7 @@ from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.record.records import Record
 from simia_gym.rollout.replay import replay_file
 
+from ..actions import FUZZ
 from ..llm.server import SECRET
 from ..model_server import Answer, Asked, ModelServer, completion, serving
 from .test_provider_fields import raw_message
@@ -161,12 +164,16 @@ async def test_every_request_is_one_that_strict_servers_take(agent: str, tmp_pat
     assert [proof.reason for proof in replay_file(path)] == [""] * len(records)
 
 
+@pytest.fixture(scope="module")
+def env() -> Any:
+    return gymnasium.make("simia/retail-v0", disable_env_checker=True).unwrapped
+
+
 def options(server: ModelServer) -> PolicyOptions:
     return PolicyOptions(model="m", base_url=server.url, api_key=SECRET, native_tools=True, retries=0)
 
 
-def test_a_step_answers_each_refused_call() -> None:
-    env: Any = gymnasium.make("simia/retail-v0", disable_env_checker=True).unwrapped
+def test_a_step_answers_each_refused_call(env: Any) -> None:
     env.reset(seed=1)
     broken = call("c9", FIND, arguments="{email}", thought_signature="x")
     message = {"role": "assistant", "content": "Now.", "tool_calls": [broken, call(4, arguments="{}")], "own": 1}
@@ -197,13 +204,35 @@ def test_a_step_answers_each_refused_call() -> None:
         '{"tool_calls": [{"name": "\\ud800"}]}',
     ],
 )
-def test_what_has_no_calls_to_answer_is_answered_as_a_text(message: Any) -> None:
-    env: Any = gymnasium.make("simia/retail-v0", disable_env_checker=True).unwrapped
+def test_what_has_no_calls_to_answer_is_answered_as_a_text(env: Any, message: Any) -> None:
     env.reset(seed=1)
     *_, info = env.step({"role": "assistant", "content": None, **message} if isinstance(message, dict) else message)
     assert info["error_code"]
     assert [one["role"] for one in info["messages"]] == ["user"]
     check([each for each in openai_messages(env.episode.messages) if each["role"] != "user" or each["content"]])
+
+
+_texts = st.text(max_size=3) | st.sampled_from(["c1", "call_1_1", "null", "{}", '{"a": NaN}', "\ud800", "</think>x"])
+_values = st.none() | st.integers() | st.floats() | _texts | st.lists(_texts, max_size=2)
+_functions = st.dictionaries(st.sampled_from(["name", "arguments", "args", "input", "kwargs"]), _values)
+_calls = st.dictionaries(st.sampled_from(["id", "call_id", "name"]), _values) | st.builds(
+    lambda call_id, function: {"id": call_id, "function": function}, _values, _functions | _values
+)
+
+
+@FUZZ
+@given(turns=st.lists(st.tuples(_values, st.lists(_calls, min_size=1, max_size=4)), min_size=1, max_size=3))
+def test_any_calls_are_answered(env: Any, turns: Any) -> None:
+    env.reset(seed=1)
+    for content, calls in turns:
+        before = len(env.episode.messages)
+        *_, info = env.step({"role": "assistant", "content": content, "tool_calls": calls})
+        assert len(env.episode.messages) == before + 1 + len(info["messages"])
+    messages = openai_messages(env.episode.messages)
+    for message in messages:
+        for made in message.get("tool_calls", ()):
+            made["function"] = {"name": "any", "arguments": made["function"]["arguments"]}
+    check(messages)
 
 
 @pytest.mark.parametrize("listed", ["x", {"name": FIND}, [7], [{"id": "c1"}]])
