@@ -76,6 +76,8 @@ class Episode:
         written: The verdict as JSON values, as written to the record.
         fault: The fault that ended the episode, if one did.
         inline: Whether `reset` and `step` never wait for I/O.
+        native_tools: Whether the policy gives its model the tools beside the messages. From the next `reset` on, the
+            system message then leaves out the tools and the format of calls, and the transcript has calls with ids.
     """
 
     def __init__(
@@ -98,7 +100,9 @@ class Episode:
         others = (part.io for part in (user, domain.world) if part is not None)
         self.inline = not (simulator.io or reward.io or any(others))
         self._in_use = threading.Lock()
-        self._begun = False
+        self.native_tools = False
+        self._begun = self._native = False
+        self._as_tool = domain.grammar.observation_role == "tool"
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
@@ -127,6 +131,16 @@ class Episode:
         return [*self._messages]
 
     @property
+    def native(self) -> bool:
+        """Whether the system message of this episode leaves out the tools and the format of calls."""
+        return self._native
+
+    @property
+    def _system(self) -> str:
+        prompts = self.domain.native_prompts if self._native else self.domain.prompts
+        return prompts[self.prompt]
+
+    @property
     def shown(self) -> list[Message]:
         """What a policy is shown before its next action: `messages`, or the prompt that `history` writes.
 
@@ -137,7 +151,7 @@ class Episode:
             return self.messages
         write = partial(
             self.history.messages,
-            system=self.domain.prompts[self.prompt],
+            system=self._system,
             instruction=self.task.instruction,
             grammar=self.domain.grammar,
         )
@@ -171,6 +185,8 @@ class Episode:
         await self.close()
         self.task, self.seed, self.turn = task, seed, 0
         self.ended, self.verdict, self.written, self.fault = "reset", None, None, None
+        self._native = self.native_tools and bool(self.domain.native_prompts)
+        self._as_tool = self._native or self.domain.grammar.observation_role == "tool"
         self.ledger = Ledger()
         try:
             self.prepared = prepared = self.domain.prepare(task)
@@ -183,6 +199,8 @@ class Episode:
         self.group = group or f"{task.id}:{prepared.digest}:{seed}"
         kept = {name: self.domain.blobs[name] for name in ("tools", "state")}
         kept = {"system": self.domain.blobs[self.prompt], **kept, "task": prepared.blob}
+        if self._native:
+            kept["native_system"] = self.domain.blobs[f"native_{self.prompt}"]
         self.ledger.blobs.update(kept.values())
         names: JsonObject = {"simulator": self.simulator.name, "user": None if self.user is None else self.user.name}
         if isinstance(self.domain.config.grammar, dict):
@@ -236,7 +254,7 @@ class Episode:
         self._unwritten = {}
         self._in_a_row = _InARow()
         self._messages = [
-            _message("system", self.domain.prompts[self.prompt]),
+            _message("system", self._system),
             _message("user", first.observation),
         ]
         info: JsonObject = {"task": task.id, "seed": seed, "prompt": self.prompt, "turn": 0, **names}
@@ -318,7 +336,7 @@ class Episode:
             self._provider = more.get("provider")
             self.turn += 1
             called: Calls | None = None
-            if self.domain.grammar.observation_role == "tool":
+            if self._as_tool:
                 if isinstance(parsed, Calls):
                     called = parsed
                 elif isinstance(parsed, ActionError):

@@ -155,7 +155,7 @@ def _environment_class(suite: Suite, episode_rows: EpisodeRows) -> type[ToolEnvi
         add(Say, "send_message", "text", _TALK, "What you write.")
     if domain.replies == "end":
         add(Say, "finish", "text", _FINISH, "Your answer, or a word where none was asked for.")
-    elif _has_end(suite):
+    elif domain.has_end:
         add(End, "finish", "answer", _FINISH, "Your answer, or an empty text where none was asked for.")
     methods = tool_methods(domain.tools, lambda self, action: str(self._act(action)), taken=list(extra))
     name = "".join(part.capitalize() for part in domain.name.split("_"))
@@ -163,15 +163,6 @@ def _environment_class(suite: Suite, episode_rows: EpisodeRows) -> type[ToolEnvi
     members["method_names"] = dict(zip((str(tool["function"]["name"]) for tool in domain.tools), methods, strict=True))
     members |= {**methods, **extra}
     return cast("type[ToolEnvironment]", type(f"{name}Environment", (ToolEnvironment,), members))
-
-
-def _has_end(suite: Suite) -> bool:
-    """Whether the domain's grammar has an action that ends the episode."""
-    try:
-        suite.domain.grammar.render(End("done"))
-    except InputError:
-        return False
-    return True
 
 
 def _given(episode: Episode, action: Action) -> PolicyAction:

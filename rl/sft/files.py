@@ -181,7 +181,7 @@ def recorded_trajectories(path: Path | str) -> Iterator[Trajectory | None]:
             continue
         yield from trajectories_of(
             record.events,
-            transcript(record),
+            transcript(record, native=False),
             _history(record),
             record.content("task").get("instruction"),
             env=record.config["env"],

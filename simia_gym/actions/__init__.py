@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from simia_gym.actions.base import Grammar, Replies
 from simia_gym.actions.thinking import strip_thinking
-from simia_gym.actions.tools_grammar import ToolsGrammar, get_grammar
+from simia_gym.actions.tools_grammar import ToolsGrammar, get_grammar, native_instructions
 
-__all__ = ["Grammar", "Replies", "ToolsGrammar", "get_grammar", "strip_thinking"]
+__all__ = ["Grammar", "Replies", "ToolsGrammar", "get_grammar", "native_instructions", "strip_thinking"]

@@ -190,6 +190,20 @@ class ToolsGrammar:
         return self.render(Calls((ToolCall(name, arguments),)))
 
 
+def native_instructions(parallel: bool, replies: Replies) -> str:
+    """Explain how to act to a policy whose model is given the tools beside the messages.
+
+    It knows the tools and how a call is written, in any grammar; the rest is as in `ToolsGrammar.instructions`.
+    """
+    several = (
+        "One reply may hold several tool calls; they run in their order."
+        if parallel
+        else "Put one tool call into a reply, never more."
+    )
+    actions, beside, answers = _REPLIES[replies]
+    return f"# How to act\n\n{actions} {several} {beside} The answers of the tools come back to you{answers}."
+
+
 def get_grammar(name: str, *, folder: Path | None = None, where: str = "grammar") -> Grammar:
     """Make a grammar.
 

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from simia_gym.actions import Grammar, Replies
+from simia_gym.actions import Grammar, Replies, native_instructions
 from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import Lines, read_text
@@ -155,8 +155,12 @@ class Domain:
     @cached_property
     def _ends_otherwise(self) -> bool:
         """Whether a tool, a rule on the state or the grammar can end an episode."""
-        if any(rule.path for rule in self.config.ends) or any(spec.terminal for spec in self.specs.values()):
-            return True
+        by_rule = any(rule.path for rule in self.config.ends) or any(spec.terminal for spec in self.specs.values())
+        return by_rule or self.has_end
+
+    @cached_property
+    def has_end(self) -> bool:
+        """Whether the grammar has an action that ends the episode."""
         try:
             return bool(self.grammar.render(End("done")))
         except InputError:
@@ -173,20 +177,36 @@ class Domain:
         return self.grammar.instructions(self.tools, compact, parallel, self.replies).strip()
 
     @cached_property
-    def prompts(self) -> dict[str, str]:
-        """The system message, ``full`` and ``compact``."""
+    def _policies(self) -> dict[str, str]:
         short = self.folder / "policy.compact.md"
         brief = read_text(short) if self.data is None and short.is_file() else self.policy
+        return {"full": self.policy.strip(), "compact": brief.strip()}
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """The system message, ``full`` and ``compact``."""
         return {
-            "full": f"{self.policy.strip()}\n\n{self.how_to_act()}",
-            "compact": f"{brief.strip()}\n\n{self.how_to_act(compact=True)}",
+            name: f"{text}\n\n{self.how_to_act(compact=name == 'compact')}" for name, text in self._policies.items()
         }
+
+    @cached_property
+    def native_prompts(self) -> dict[str, str]:
+        """The system message for policies whose model is given the tools beside the messages, ``full`` and ``compact``.
+
+        It holds neither the tools nor the format of calls. Empty if there are no tools, or if the grammar has an end
+        action, which no call expresses.
+        """
+        if self.has_end or not self.specs:
+            return {}
+        how = native_instructions(self.config.parallel_tool_calls == "allow", self.replies)
+        return {name: f"{text}\n\n{how}" for name, text in self._policies.items()}
 
     @cached_property
     def blobs(self) -> dict[str, tuple[str, bytes]]:
         """Hash and canonical JSON of what episodes are played with: the system messages, ``tools`` and ``state``."""
         state = {name: dict(self.base.rows(name)) for name in self.base.tables}
-        values = {**self.prompts, "tools": [*self.tool_entries.values()], "state": state}
+        native = {f"native_{name}": text for name, text in self.native_prompts.items()}
+        values = {**self.prompts, **native, "tools": [*self.tool_entries.values()], "state": state}
         encoded = {name: encode(value) for name, value in values.items()}
         return {name: (hash_of(data), data) for name, data in encoded.items()}
 

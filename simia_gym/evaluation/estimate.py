@@ -29,7 +29,7 @@ from simia_gym.policies import Policy, PolicyOptions, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
 from simia_gym.rollout.play import play
-from simia_gym.rollout.preflight import judged
+from simia_gym.rollout.preflight import judged, policy_reads
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import Message, Task
 
@@ -116,10 +116,11 @@ def _estimate(suite: Suite, episodes: int, group: int, player: str, policy: Poli
     several = max(1, min(len(suite.tasks), episodes // group))
     count = min(_SAMPLED, several)
     tasks = [suite.tasks[number * several // count] for number in range(count)]
-    samples = _played(suite, tasks, player)
+    native = policy is not None and policy.native_tools
+    samples = _played(suite, tasks, player, native)
     basis = f"as the policy {player} plays"
     if not samples:
-        samples, basis = [_at_most(suite, tasks[0])], "at most, by the turn limit"
+        samples, basis = [_at_most(suite, tasks[0], native)], "at most, by the turn limit"
     shared = suite.config.pins and suite.strategy == "ledger" and group > 1 and "simulator" in settings
     if shared:
         basis += f"; groups of {group} share the simulator's answers"
@@ -163,18 +164,19 @@ class _Watched:
 
     whole_transcript = True
 
-    def __init__(self, policy: Policy, episode: Episode) -> None:
+    def __init__(self, policy: Policy, episode: Episode, tools: str) -> None:
         self._policy, self._episode = policy, episode
+        self.native_tools, self._beside = bool(tools), len(tools)
         self.start = getattr(policy, "start", lambda start: None)
         self.used: Used = np.zeros(3)
 
     def act(self, messages: Sequence[Message]) -> Any:
         shown = self._episode.shown
-        self.used += (1, _bytes(shown), 0)
+        self.used += (1, _bytes(shown) + self._beside, 0)
         return self._policy.act(messages if getattr(self._policy, "whole_transcript", False) else shown)
 
 
-def _played(suite: Suite, tasks: Iterable[Task], player: str) -> list[dict[str, Used]]:
+def _played(suite: Suite, tasks: Iterable[Task], player: str, native_tools: bool) -> list[dict[str, Used]]:
     """Play tasks, with the oracle in the place of the models; without the episodes that fail."""
     domain, config = suite.domain, suite.config
     if domain.world is None or player not in policy_names(domain.config.policies):
@@ -189,7 +191,7 @@ def _played(suite: Suite, tasks: Iterable[Task], player: str) -> list[dict[str, 
         for model in models.values():
             model.used = np.zeros(3)
         episode = stage.episode()
-        policy = _Watched(stage.load_policy(player)(), episode)
+        policy = _Watched(stage.load_policy(player)(), episode, policy_reads(suite, native_tools=native_tools)[1])
         run_sync(play(episode, task, seed=0, policy=policy, env=config.env), inline=episode.inline)
         if episode.fault is None and episode.turn:
             policy.used[2] = _bytes(message for message in episode.messages if message["role"] == "assistant")
@@ -197,7 +199,7 @@ def _played(suite: Suite, tasks: Iterable[Task], player: str) -> list[dict[str, 
     return samples
 
 
-def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
+def _at_most(suite: Suite, task: Task, native_tools: bool) -> dict[str, Used]:
     """An upper bound: the usage of an episode that runs to the turn limit."""
     domain, turns = suite.domain, suite.max_turns
     prepared = domain.prepare(task)
@@ -218,7 +220,7 @@ def _at_most(suite: Suite, task: Task) -> dict[str, Used]:
         "simulator": (turns, simulated),
         "user": (turns + 1, asked),
         "judge": (votes, judging),
-        "policy": (turns, len(domain.prompts[suite.config.prompt]) + grown / 2),
+        "policy": (turns, sum(map(len, policy_reads(suite, native_tools=native_tools))) + grown / 2),
     }
     replies = {role: tokens * _BYTES_PER_TOKEN for role, tokens in _REPLY_TOKENS.items()}
     return {role: calls * np.array([1, size, replies[role]]) for role, (calls, size) in sizes.items()}

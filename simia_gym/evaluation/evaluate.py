@@ -57,8 +57,9 @@ def evaluate(
         env: An environment id, such as ``simia/retail-v0``; the folder of a domain; or an environment object, whose
             settings and tasks are used.
         agent: A function ``agent(messages, tools)``, plain or async, that gets both in OpenAI's format and returns a
-            text or an assistant message; a policy class, instantiated for each episode; a policy object, which plays
-            one episode at a time; or the name of a policy, such as ``expert``.
+            text or an assistant message (the system message holds neither the tools nor the format of calls; write a
+            policy class for a model that is to read them there); a policy class, instantiated for each episode; a
+            policy object, which plays one episode at a time; or the name of a policy, such as ``expert``.
         trials: Episodes per task.
         split: Which tasks to play; ignored if ``env`` is an environment object.
         concurrency: Maximum number of concurrent episodes. A plain function is called in as many threads.
@@ -133,6 +134,16 @@ class _FunctionPolicy:
         return action
 
 
+class _Policies:
+    """Makes the policies of an agent, and says whether it gives its model the tools beside the messages."""
+
+    def __init__(self, make: Callable[[], Policy], native_tools: bool) -> None:
+        self._make, self.native_tools = make, native_tools
+
+    def __call__(self) -> Policy:
+        return self._make()
+
+
 def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:
     if isinstance(env, str):
         name, folder = resolve_env(env, settings.pop("domain", None))
@@ -155,8 +166,8 @@ def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], 
     if inspect.isclass(agent):
         return name, checked_class(agent, name), sys.maxsize
     if isinstance(agent, Policy):
-        return name, lambda: agent, 1
+        return name, _Policies(lambda: agent, getattr(agent, "native_tools", False)), 1
     if callable(agent):
-        return name, lambda: _FunctionPolicy(agent), sys.maxsize
+        return name, _Policies(lambda: _FunctionPolicy(agent), True), sys.maxsize
     fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
     raise InputError(f"a {name} is not an agent", where="agent", fix=fix)

@@ -35,6 +35,8 @@ class PolicyStart:
         samples: Typical action texts of the domain.
         replies: Effect of a reply without tool calls: it is sent to the user, ends the episode, or is an error.
         terminal: Names of the tools that end the episode.
+        native_tools: Whether the system message leaves out the tools and the format of calls, because the policy says
+            that it gives its model the tools itself.
     """
 
     env: str
@@ -44,14 +46,17 @@ class PolicyStart:
     samples: tuple[str, ...] = ()
     replies: Replies = "user"
     terminal: tuple[str, ...] = ()
+    native_tools: bool = False
 
 
 @runtime_checkable
 class Policy(Protocol):
     """An agent that plays one episode at a time.
 
-    A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode; and
-    ``whole_transcript = True``, if it is shown the whole transcript in any case, as scripted experts are.
+    A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode;
+    ``whole_transcript = True``, if it is shown the whole transcript in any case, as scripted experts are; and
+    ``native_tools = True``, if it gives its model the tools of ``start.tools`` beside the messages, so that the system
+    message need not have them. A factory of policies says it likewise.
     """
 
     def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:
@@ -79,7 +84,7 @@ class PolicyOptions(ModelSettings):
 
     retries: int = setting(4, "Further tries after a failure that may pass.", ge=0)
     native_tools: bool = setting(
-        False, "Send the tool schemas in the request too, for servers that parse tool calls themselves."
+        False, "Send the tools beside the messages, not in them; for servers that parse tool calls themselves."
     )
     thinking: Thinking | None = thinking_setting()
     base_url: str | None = setting(

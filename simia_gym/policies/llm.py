@@ -34,6 +34,9 @@ class LLMPolicy:
         options: Settings; missing ones are read from environment variables.
         model: The model, if it is made already; `policy_model` makes one that many policies share.
 
+    Attributes:
+        native_tools: Whether requests carry the tools beside the messages, if the grammar allows it.
+
     Raises:
         InputError: No model, or neither endpoint nor key, is given.
     """
@@ -41,15 +44,16 @@ class LLMPolicy:
     def __init__(self, options: PolicyOptions | None = None, *, model: ChatModel | None = None) -> None:
         given = options or PolicyOptions()
         self._model = model or policy_model(given)
-        self._native_tools = given.native_tools
+        self.native_tools = given.native_tools
         self._scope = ""
         self._transcript = EncodedTranscript()
         self._body: JsonObject = {}
         self._asked = 0
 
     def start(self, start: PolicyStart) -> None:
-        """Begin an episode. Requests carry the tools only if observations have the role ``tool``."""
-        native = self._native_tools and start.grammar.observation_role == "tool" and start.tools
+        """Begin an episode. Requests carry the tools only if their answers have the role ``tool`` in the transcript."""
+        answered = start.native_tools or start.grammar.observation_role == "tool"
+        native = self.native_tools and answered and start.tools
         self._body = {"tools": [without_keywords(tool, "x-") for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
         self._asked = 0
@@ -85,10 +89,14 @@ class LLMPolicies:
         options: Settings; missing ones are read from environment variables.
         budget: Limit on calls, tokens and cost; by default none.
         cassette: Records or replays the model's replies.
+
+    Attributes:
+        native_tools: As its policies have it.
     """
 
     def __init__(self, options: PolicyOptions, budget: Budget | None = None, cassette: Cassette | None = None) -> None:
         self._options, self._budget, self._cassette = options, budget, cassette
+        self.native_tools = options.native_tools
 
     @cached_property
     def _model(self) -> ChatModel:

@@ -106,8 +106,9 @@ class Record:
         """What the episode was played with, as it was then.
 
         Args:
-            name: ``system`` (the system message), ``tools`` (the entries of ``tools.json``), ``task``, or ``state``
-                (the tables before the task's own changes).
+            name: ``system`` (the system message), ``native_system`` (what the policy was shown in its place, if its
+                model was given the tools beside the messages), ``tools`` (the entries of ``tools.json``), ``task``, or
+                ``state`` (the tables before the task's own changes).
 
         Raises:
             InputError: The episode could not begin, or the value is missing or damaged.

@@ -14,8 +14,13 @@ from simia_gym.types import JsonObject, Message, ToolCall
 _ANSWERS = frozenset(("transition", "invalid"))
 
 
-def transcript(record: Record) -> list[Message]:
+def transcript(record: Record, *, native: bool = True) -> list[Message]:
     """The whole conversation of a record in the OpenAI layout.
+
+    Args:
+        record: The record.
+        native: Show an episode whose policy gave its model the tools beside the messages as that policy saw it.
+            ``False`` shows it like every other episode, with the tools and the format of calls in the system message.
 
     Returns:
         The messages that the policy saw, and its last action. If the episode ended in the middle of that action, its
@@ -24,23 +29,29 @@ def transcript(record: Record) -> list[Message]:
     Raises:
         InputError: The record's blob file lacks the system message.
     """
-    as_tool = record.start.get("observation_role") == "tool"
+    native = native and is_native(record)
+    as_tool = native or record.start.get("observation_role") == "tool"
     messages: list[Message] = []
     for number, event in enumerate(record.events):
         kind = event["type"]
         if kind == "message":
-            messages.append({"role": "system", "content": record.content("system")})
+            messages.append({"role": "system", "content": record.content("native_system" if native else "system")})
             messages.append({"role": "user", "content": event["text"]})
         elif kind == "action":
             answers = [*takewhile(lambda event: event["type"] != "action", record.events[number + 1 :])]
             messages += _action(event, [each for each in answers if each["type"] in _ANSWERS], as_tool)
-        elif kind == "invalid" and "calls" in event:
+        elif kind == "invalid" and as_tool and "calls" in event:
             messages += refusals([*map(_made, event["calls"])], event["text"], event["code"])
         elif kind == "invalid":
             messages.append({"role": "user", "content": event["text"], "error_code": event["code"]})
         elif kind == "transition":
             messages.append(_answer(event, as_tool))
     return messages
+
+
+def is_native(record: Record) -> bool:
+    """Whether the policy of an episode gave its model the tools beside the messages, so that no message had them."""
+    return "native_system" in record.start.get("content", {})
 
 
 def _action(event: JsonObject, answers: list[JsonObject], as_tool: bool) -> list[Message]:

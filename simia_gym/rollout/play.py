@@ -24,6 +24,7 @@ async def play(
     episode: Episode, task: Task, *, seed: int, policy: Policy, env: str = "", group: str = ""
 ) -> str | None:
     """Play one episode to its end with a policy; arguments and result are those of `play_new`."""
+    episode.native_tools = getattr(policy, "native_tools", False)
     return await play_new(episode, task, seed=seed, make_policy=lambda: policy, env=env, group=group)
 
 
@@ -152,5 +153,6 @@ def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
                 samples=domain.samples,
                 replies=domain.replies,
                 terminal=terminal,
+                native_tools=episode.native,
             )
         )

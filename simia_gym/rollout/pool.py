@@ -198,6 +198,7 @@ class Pool:
 
     async def _episode(self, job: Job, on_wait: Callable[[], None]) -> tuple[Episode, str | None]:
         episode = self.suite.episode()
+        episode.native_tools = getattr(self._make_policy, "native_tools", False)
         trace = None
         try:
             trace = await self._clock.run(

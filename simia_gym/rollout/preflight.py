@@ -68,7 +68,8 @@ def look_at_models(suite: Suite, policy: Places | None = None) -> list[str]:
         InputError: An endpoint does not respond, refuses the key, does not know the model, or has too little context.
     """
     places = {**suite.models.places(suite.model_names), **(policy or {})}
-    return asyncio.run(_check_models(suite, targets(places))) if places else []
+    native = any(getattr(settings, "native_tools", False) for settings, _ in (policy or {}).values())
+    return asyncio.run(_check_models(suite, targets(places), native)) if places else []
 
 
 def check_prices(places: Mapping[str, tuple[ModelSettings, Endpoint]]) -> None:
@@ -107,14 +108,22 @@ def _needs_judge(item: Mapping[str, object]) -> bool:
     return item.get("kind") == "conduct" or (isinstance(check, Mapping) and "llm" in check)
 
 
-async def _check_models(suite: Suite, asked: Iterable[Target]) -> list[str]:
+def policy_reads(suite: Suite, *, native_tools: bool) -> tuple[str, str]:
+    """What every request of the policy's model holds: the system message, and the tools beside the messages as JSON."""
+    domain, prompt = suite.domain, suite.config.prompt
+    if not native_tools or not (domain.native_prompts or domain.grammar.observation_role == "tool"):
+        return domain.prompts[prompt], ""
+    return domain.native_prompts.get(prompt, domain.prompts[prompt]), encode(domain.tools).decode()
+
+
+async def _check_models(suite: Suite, asked: Iterable[Target], native_tools: bool) -> list[str]:
     from simia_gym.llm.probe import preflight
     from simia_gym.llm.transport.http import close_connections
 
     found = []
     try:
         for target in asked:
-            reading = max((_reading(suite, role) for role in target.roles), key=len)
+            reading = max((_reading(suite, role, native_tools) for role in target.roles), key=len)
             # Break the block tags, so that no server script takes this for a real request of the run.
             plain = reading.replace("<<", "< <")
             settings, endpoint = target.settings, target.endpoint
@@ -124,13 +133,13 @@ async def _check_models(suite: Suite, asked: Iterable[Target]) -> list[str]:
     return [warning for warning in found if warning is not None]
 
 
-def _reading(suite: Suite, role: str) -> str:
+def _reading(suite: Suite, role: str, native_tools: bool) -> str:
     """The static beginning of a role's requests; empty if it cannot be made, as the episodes will report the error."""
     domain = suite.domain
     try:
         task = suite.tasks[0]
         if role == "policy":
-            return domain.prompts[suite.config.prompt]
+            return "\n\n".join(policy_reads(suite, native_tools=native_tools))
         if role == "user":
             return load_prompt("user", domain.folder).text + encode(task.user or {}).decode()
         if role == "judge":

@@ -21,6 +21,7 @@ from simia_gym.record.events import check_form
 from simia_gym.record.finished_episode import LIMITS, TURN_LIMIT
 from simia_gym.record.ledger import ABSENT, Ledger, first_divergence
 from simia_gym.record.records import Record, read_lines
+from simia_gym.record.transcript import is_native
 from simia_gym.rollout.jobs import Plan, make_job, world_group
 from simia_gym.rollout.play import play
 from simia_gym.simulators.pins import MemoryPins
@@ -163,6 +164,7 @@ class _Recorded:
     def __init__(self, record: Record) -> None:
         self._actions = iter([event for event in record.events if event["type"] == "action"])
         self._fault = record.fault
+        self.native_tools = is_native(record)
         # If the policy's limit ended the episode, truncate it after the last action: a recorded fault is the judge's.
         ends = [event.get("reason") for event in record.events if event["type"] == "end"]
         self._limit = next((end for end in ends if end in LIMITS and end != TURN_LIMIT), None)
