@@ -1,4 +1,4 @@
-"""Writes what code makes of the domains' folders: ``python -m simia_gym.envs.build retail airline webshop``.
+"""Writes what code makes of domains' folders: ``python -m simia_gym.envs.build retail airline webshop officebench``.
 
 That is the domain's own database, if it is a file, and the fixed tasks. ``simia check --write-tools`` writes
 ``tools.json``.
@@ -17,7 +17,6 @@ from simia_gym.domain.config import DomainConfig, read_config
 from simia_gym.domain.registration import domain_path
 from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs._tau2.rows import Tables
-from simia_gym.envs.webshop.catalogue.requests import fixed_tasks
 from simia_gym.service import Generator, load_service
 from simia_gym.types import Split, Task
 
@@ -26,7 +25,7 @@ def files(name: str) -> Iterator[tuple[Path, bytes]]:
     """The files of a domain, with what belongs into each; tasks follow from the database that is in the folder then."""
     folder = domain_path(f"simia/{name}-v0")
     config = read_config(folder / "domain.yaml")
-    if config.state == "state.json":
+    if config.state == "state.json" and config.service is not None:
         build = load_function(f"simia_gym.envs.{name}.build:build")
         yield folder / config.state, _state_text(build()).encode()
     for split, path in config.tasks.items():
@@ -36,7 +35,10 @@ def files(name: str) -> Iterator[tuple[Path, bytes]]:
 
 def _fixed(config: DomainConfig, folder: Path, split: Split) -> Sequence[Task]:
     if config.service is None:
-        return fixed_tasks(split)
+        assert config.generator is not None
+        module = config.generator.partition(":")[0]
+        made: Sequence[Task] = load_function(f"{module}:fixed_tasks")(split)
+        return made
     service = load_service(folder)
     return Generator(service, service.ids).fixed(split, service.declared.fixed[split])
 

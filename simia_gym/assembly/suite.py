@@ -131,7 +131,8 @@ class Suite:
         if self.simulator_name == "world" and beyond:
             found.append(f"only a model can simulate {beyond[0]!r} (simulator='hybrid'); its calls will be refused")
         if self.simulator_name in ("world", "hybrid"):
-            dumb = [role for role in self.domain.config.roles if role not in self.model_names]
+            needless = self.model_names if world is None else {*self.model_names, *world.optional_roles}
+            dumb = [role for role in self.domain.config.roles if role not in needless]
             found += [f"no model plays the {role}; an episode in which a tool asks it is a fault" for role in dumb]
         why: Callable[[Task], str | None] | None = getattr(self.reward, "lost_without_state", None)
         lost = why(self.tasks[0]) if why is not None and getattr(simulator, "stateless", False) else None

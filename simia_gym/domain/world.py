@@ -50,6 +50,7 @@ class World:
         tools: The tools by name.
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
         io: Whether a tool, `opening` or `end` is a coroutine function.
+        optional_roles: Roles of models without which its tools work, too, by a rule of their own.
         renderers: Tool name to the function that writes its observation. A loaded domain sets them.
         limits: Tool name to the greatest sizes of its calls and answers.
     """
@@ -57,6 +58,7 @@ class World:
     tools: ClassVar[Mapping[str, ToolSpec]] = {}
     waiting: ClassVar[frozenset[str]] = frozenset()
     io: ClassVar[bool] = False
+    optional_roles: ClassVar[frozenset[str]] = frozenset()
     limits: Mapping[str, Limits] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

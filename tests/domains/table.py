@@ -23,6 +23,7 @@ from simia_gym.policies import Policy
 from simia_gym.types import Task
 
 from ..airline import cheats as airline
+from ..officebench import cheats as office
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
 from ..webshop import cheats as pages
@@ -68,6 +69,11 @@ OWN = {
         bare=False,
     ),
     "simia/webshop-v0": Own(cheats=pages.CHEATS),
+    "simia/officebench-v0": Own(
+        cheats=office.CHEATS,
+        unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
+        slice=12_000,
+    ),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
     "office": Own(bare=False),

@@ -1,0 +1,1 @@
+"""The apps of the office, a class of tools each."""

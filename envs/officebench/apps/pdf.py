@@ -1,0 +1,52 @@
+# ruff: noqa: D417 (a tool's docstring tells the policy about its arguments; the draft is none of them)
+"""Printed pages: files of the kind ``pdf``."""
+
+from __future__ import annotations
+
+from simia_gym.domain.tools import tool
+from simia_gym.domain.world import World
+from simia_gym.envs.officebench.apps.base import document, existing
+from simia_gym.envs.officebench.apps.excel import new_file
+from simia_gym.envs.officebench.slices import FILES
+from simia_gym.state import Draft
+
+
+class Pdf(World):
+    """See the module."""
+
+    @tool(reads=("desk/main", FILES))
+    def pdf_read_file(self, db: Draft, pdf_file_path: str) -> str:
+        """Show the text of a PDF file.
+
+        Args:
+            pdf_file_path: The path of the file.
+        """
+        _, row = existing(db, pdf_file_path, "pdf", "Failed to read the file.")
+        return "\n".join(row["paragraphs"])
+
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    def pdf_convert_to_word(self, db: Draft, pdf_file_path: str, word_file_path: str) -> str:
+        """Make a Word file of a PDF file.
+
+        Args:
+            pdf_file_path: The path of the PDF file.
+            word_file_path: The path of the new Word file.
+        """
+        return self._converted(db, pdf_file_path, word_file_path, "docx")
+
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    def pdf_convert_to_image(self, db: Draft, pdf_file_path: str, image_file_path: str) -> str:
+        """Make a picture of a PDF file. No app of this office reads pictures.
+
+        Args:
+            pdf_file_path: The path of the PDF file.
+            image_file_path: The path of the new picture, which ends with .png or .jpg.
+        """
+        return self._converted(db, pdf_file_path, image_file_path, "image")
+
+    def _converted(self, db: Draft, source: str, target: str, kind: str) -> str:
+        failed = "Failed to convert the file."
+        _, row = existing(db, source, "pdf", failed)
+        path = new_file(db, target, kind, failed)
+        db.put("files", path, document(kind, list(row["paragraphs"])))
+        return f"Successfully convert {source} to {path}"

@@ -1,0 +1,1 @@
+"""Original tasks: their data, their sentences, and how each kind is done."""

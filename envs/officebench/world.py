@@ -1,0 +1,56 @@
+"""The office: all apps over one state, of which one is open at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from simia_gym.domain.world import error_text, error_transition
+from simia_gym.envs.officebench import desk
+from simia_gym.envs.officebench.apps.calculator import Calculator
+from simia_gym.envs.officebench.apps.calendar import Calendar, overlaps
+from simia_gym.envs.officebench.apps.email import Email
+from simia_gym.envs.officebench.apps.excel import Excel
+from simia_gym.envs.officebench.apps.llm import ROLE, Llm
+from simia_gym.envs.officebench.apps.pdf import Pdf
+from simia_gym.envs.officebench.apps.system import System
+from simia_gym.envs.officebench.apps.word import Word
+from simia_gym.state import Draft, State
+from simia_gym.types import Feedback, Task, ToolCall, Transition
+
+
+class OfficeApps(System, Calendar, Email, Excel, Word, Pdf, Calculator):
+    """The apps that ask no model."""
+
+    def opening(self, db: Draft, task: Task) -> str:
+        """Say the day, the user, the task and the apps."""
+        return desk.opening(db.state, task)
+
+    def info(self, state: State) -> Mapping[str, Any]:
+        """Give the open app and the names of all."""
+        return desk.info(state)
+
+    def refuse(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
+        """Refuse the actions of an app that is not open."""
+        app = call.name.partition("_")[0]
+        refusal = super().refuse(state, call, feedback)
+        if refusal is not None or app in ("system", state.at("/desk/main/app")):
+            return refusal
+        text = f"you must switch to the {app} app before executing this action."
+        return error_transition(error_text(text, "Only the actions of the open app work.", feedback), "wrong_app")
+
+    async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
+        """Run a call; ``explain`` also says with what a new event overlaps."""
+        done = await super().execute(state, call, feedback)
+        if feedback == "explain" and call.name == "calendar_create_event" and done.outcome == "ok" and done.ops:
+            beside = overlaps(done.state or state, done.ops[0]["value"])
+            if beside:
+                return replace(done, observation=f"{done.observation} It overlaps {' and '.join(beside)}.")
+        return done
+
+
+class OfficeWorld(OfficeApps, Llm):
+    """All apps."""
+
+    optional_roles = frozenset({ROLE})
