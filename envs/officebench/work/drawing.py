@@ -46,6 +46,7 @@ class Drawn:
         other: Somebody else.
         values: The values of its sentence.
         goal: ``test`` operations on the end.
+        looks: The tools that show that something is missing; none if nothing is.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -54,6 +55,7 @@ class Drawn:
         self.today = FIRST + timedelta(days=rng.randrange(0, 200))
         self.values: dict[str, str] = {"person": self.person, "other": self.other}
         self.goal: list[JsonObject] = []
+        self.looks: tuple[str, ...] = ()
         self.state = State.from_tables({"files": {}, "mails": {}, "events": {}})
         self._used: set[str] = set()
 

@@ -65,6 +65,11 @@ def _task(task_id: str, split: Split, number: int, seed: str) -> Task:
     if answer is not None:
         check: JsonObject = {"program": "simia_gym.envs.officebench.answers:answered", "value": answer}
         criteria.append({"id": "answered", "kind": "communication", "check": check, "says": "The answer is right."})
+    if drawn.looks:
+        looked: JsonObject = {"program": "called", "tool": [*drawn.looks], "outcome": "any"}
+        criteria.append(
+            {"id": "looked", "kind": "interaction", "check": looked, "says": "It looked before it gave up."}
+        )
     return Task(
         id=task_id,
         split=split,

@@ -51,6 +51,7 @@ def _no_user(d: Drawn) -> str:
     d.fill_day(d.other, d.day(), 2)
     _new_event(d)
     d.values["person"] = d.rng.choice(STRANGERS)
+    d.looks = ("calendar_list_events", "calendar_create_event")
     return IMPOSSIBLE
 
 
@@ -64,6 +65,7 @@ def _no_event(d: Drawn) -> str:
     summary = _own_event(d, d.other)[0]
     d.fill_day(d.person, d.day(), 3)
     d.values["summary"] = summary
+    d.looks = ("calendar_list_events", "calendar_delete_event")
     return IMPOSSIBLE
 
 
@@ -136,6 +138,7 @@ def _total(d: Drawn) -> str:
 def _no_file(d: Drawn) -> str:
     _total(d)
     d.values["file"] = d.path(".xlsx")
+    d.looks = ("excel_read_file",)
     return IMPOSSIBLE
 
 
@@ -226,6 +229,7 @@ def _no_mail(d: Drawn) -> str:
     _mail_to_calendar(d)
     d.goal.clear()
     d.values["other"] = d.others[1]
+    d.looks = ("email_list_emails", "email_read_email")
     return IMPOSSIBLE
 
 
@@ -239,6 +243,7 @@ def _no_table(d: Drawn) -> str:
     _total_by_mail(d)
     d.goal.clear()
     d.values["file"] = d.path(".xlsx")
+    d.looks = ("excel_read_file",)
     return IMPOSSIBLE
 
 
