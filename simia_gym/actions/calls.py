@@ -24,6 +24,7 @@ _CALL_KEYS = frozenset(("name", "arguments", "parameters", "id", "type"))
 _OTHER_NAMES = frozenset(ARGUMENTS[1:])
 _NAMES = frozenset(ARGUMENTS)
 _KNOWN = OF_CALL | _NAMES
+_NONE = ("", "null")
 _MEANT_AS_CALL = frozenset(
     (
         *("name", "arguments", "parameters", "args", "input", "action", "tool", "tool_name", "tool_call"),
@@ -105,6 +106,10 @@ def call_message(*calls: ToolCall, content: str | None = None, as_text: bool = F
 
 def with_ids(calls: tuple[ToolCall, ...], turn: int) -> tuple[ToolCall, ...]:
     """The calls of an action with ids that differ; one that has none, or that of an earlier call, gets its own."""
+    if len(calls) == 1:  # as nearly all actions
+        (call,) = calls
+        named = call.id and not call.id.isspace()
+        return calls if named else (ToolCall(call.name, call.arguments, f"call_{turn}_0"),)
     taken = set(map(_ID, calls))
     made: list[ToolCall] = []
     used = set[str]()
@@ -184,21 +189,32 @@ def call_from(value: Any, *, lenient: bool = False) -> ToolCall:
     if not lenient and not _CALL_KEYS.issuperset(function):
         keys = ", ".join(repr(key) for key in sorted(function.keys() - _CALL_KEYS))
         raise broken("bad_arguments", f'The call of {name!r} has {keys} beside "name" and "arguments".')
-    arguments = function.get("arguments")
+    key, arguments = "arguments", function.get("arguments")
     alone = _OTHER_NAMES.isdisjoint(function) and (function is value or _NAMES.isdisjoint(value))
-    if not alone or arguments is None or isinstance(arguments, str):
-        arguments = _only_arguments(name, function, value, lenient)
+    if not alone or arguments is None or (isinstance(arguments, str) and arguments.strip() in _NONE):
+        key, arguments = _only_arguments(name, function, value, lenient)
+    if isinstance(arguments, str):
+        text = arguments
+        try:
+            arguments = decode_all(text)
+        except JsonProblem as problem:
+            lead = f"The {key} of {name!r} are a text that is not valid JSON"
+            raise broken_json("bad_arguments", lead, problem, text) from None
     if not isinstance(arguments, dict):
         raise broken("bad_arguments", f"The arguments of {name!r} must be a JSON object.")
     # A copy, because the caller may change its message later, and read-only, because the record shares it.
     return ToolCall(name, freeze(arguments), call_id)
 
 
-def _only_arguments(name: str, function: JsonObject, call: JsonObject, lenient: bool) -> Any:
-    """The decoded arguments of a call, if there is one reading of it."""
+def _only_arguments(name: str, function: JsonObject, call: JsonObject, lenient: bool) -> tuple[str, Any]:
+    """The only key of a call that has arguments, and its value; an empty object if there are none."""
     parts = (function,) if function is call else (function, call)
     named = [(key, part[key]) for part in parts for key in ARGUMENTS if key in part]
-    given = [(key, value) for key, value in named if not _means_none(value)]
+    given = [
+        (key, value)
+        for key, value in named
+        if value is not None and not (isinstance(value, str) and value.strip() in _NONE)
+    ]
     if not given:
         others = {repr(key) for part in parts for key, value in part.items() if key not in _KNOWN and value}
         if others:
@@ -206,22 +222,11 @@ def _only_arguments(name: str, function: JsonObject, call: JsonObject, lenient: 
             raise broken("bad_arguments", f'The call of {name!r} has {keys} in the place of "arguments".')
         if not named and not lenient:
             raise broken("bad_arguments", f'The call of {name!r} has no "arguments"; write {{}} where it needs none.')
-        return {}
+        return "arguments", {}
     if len(given) > 1:
         keys = " and ".join(f'"{key}"' for key, _ in given)
         raise broken("bad_arguments", f"The call of {name!r} has both {keys}; write its arguments once.")
-    ((key, arguments),) = given
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return decode_all(arguments)
-    except JsonProblem as problem:
-        lead = f"The {key} of {name!r} are a text that is not valid JSON"
-        raise broken_json("bad_arguments", lead, problem, arguments) from None
-
-
-def _means_none(arguments: Any) -> bool:
-    return arguments is None or (isinstance(arguments, str) and arguments.strip() in ("", "null"))
+    return given[0]
 
 
 def message_parts(message: JsonObject) -> tuple[str, Calls | None]:
