@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,17 @@ from simia_gym.domain.registration import CUSTOM, env_ids
 from simia_gym.evaluation.estimate import estimate
 from simia_gym.policies import PolicyOptions
 from simia_gym.policies.llm import LLMPolicy
+from simia_gym.record.records import Record
 from simia_gym.rl.sft.files import recorded_trajectories
 from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import look_at_models
 from simia_gym.rollout.replay import replay_file
+from simia_gym.types import Message
 
 from .. import domains
 from ..llm.server import SECRET
 from ..model_server import Answer, Asked, ModelServer, completion, serving
+from ..rollout.conftest import Roll
 
 PROMPTS = ("full", "compact")
 FORMAT = ("<tool_call>", "<tools>", "search[", "click[", "(email: string)")
@@ -88,7 +92,7 @@ async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: P
     assert len(texts) >= 4
     path = tmp_path / "r.jsonl"
     async with serving(calls_first(env)) as server:
-        settings = {"max_turns": 3, "prompt": prompt, "split": "test"}
+        settings: dict[str, Any] = {"max_turns": 3, "prompt": prompt, "split": "test"}
         report = await asyncio.to_thread(evaluate, env, player(kind, server), out=path, concurrency=2, **settings)
     assert report["series"][0]["invalid"] == 0
     answers = ["tool"] * at_once(env)
@@ -103,7 +107,7 @@ async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: P
         roles = [message["role"] for message in asked.messages]
         turns = roles.count("assistant")
         assert roles == ["system", "user", *["assistant", *answers] * turns]
-        ids = [[call["id"] for call in message.get("tool_calls", ())] for message in asked.messages]
+        ids = [[call["id"] for call in message.get("tool_calls", ())] for message in asked.body["messages"]]
         answered = [message["tool_call_id"] for message in asked.messages if message["role"] == "tool"]
         assert [one for each in ids for one in each] == answered
         assert all(message["content"] == "Let me look." for message in asked.messages if message["role"] == "assistant")
@@ -117,33 +121,80 @@ async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: P
     assert {proof.reason for proof in replay_file(path)} == {""}
 
 
+def broken_first(env: str) -> Answer:
+    """A reply with more calls than may be, one with a call that cannot be read, then a call as text."""
+    texts = {"simia/webshop-v0": "search[red lamp]"}
+    tag = '<tool_call>{"name": "calculate", "arguments": {"expression": "1"}}</tool_call>'
+
+    def answer(asked: Asked) -> Any:
+        turn = sum(message["role"] == "assistant" for message in asked.messages)
+        if turn > 1:
+            return texts.get(env, tag)
+        function = {"name": asked.body["tools"][0]["function"]["name"], "arguments": "{}" if turn == 0 else '{"a'}
+        many = range(40 if turn == 0 else 1)
+        return completion(None, tool_calls=[{"id": f"c{i}", "type": "function", "function": function} for i in many])
+
+    return answer
+
+
+async def as_text(env: str, record: Record, turns: int) -> list[Message]:
+    """What a policy that reads the tools is shown of the same actions."""
+    texts: list[str] = [event["text"] for event in record.events if event["type"] == "action"]
+
+    class Again:
+        def act(self, messages: Any) -> str:
+            return texts.pop(0)
+
+    suite = load_suite(EnvConfig(env, split="train", max_turns=turns))
+    episode = suite.episode()
+    await play(episode, suite.task(record.task), seed=record.seed, policy=Again())
+    return episode.messages
+
+
+@pytest.mark.parametrize("says", [calls_first, broken_first])
 @pytest.mark.parametrize("env", env_ids())
-async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(env: str, tmp_path: Path) -> None:
-    suite = load_suite(EnvConfig(env, split="train"))
-    domain, path = suite.domain, tmp_path / "r.jsonl"
-
-    async def written() -> list[Any]:
-        """What a policy without native tools is shown of the same actions."""
-        texts = [event["text"] for event in record.events if event["type"] == "action"]
-
-        class Again:
-            def act(self, messages: Any) -> str:
-                return texts.pop(0)
-
-        episode = load_suite(EnvConfig(env, split="train", max_turns=3)).episode()
-        await play(episode, suite.tasks[0], seed=record.seed, policy=Again())
-        return [(message["role"], message["content"]) for message in episode.messages]
-
-    async with serving(calls_first(env)) as server:
-        settings = {"max_turns": 3, "split": "train"}
+async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
+    env: str, says: Callable[[str], Answer], tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    async with serving(says(env)) as server:
+        settings: dict[str, Any] = {"max_turns": 3, "split": "train"}
         await asyncio.to_thread(evaluate, env, player("llm", server), out=path, concurrency=1, **settings)
     record = next(iter(read_records(path)))
     (row, *_) = (item for item in recorded_trajectories(path) if item is not None)
-    assert row.messages[0] == {"role": "system", "content": domain.prompts["full"]}
-    plain = await written()
-    assert [message["role"] for message in row.messages] == [role for role, _ in plain]
-    heard = [message["content"] for message in row.messages if message["role"] != "assistant"]
-    assert heard == [content for role, content in plain if role != "assistant"]
+    plain = await as_text(env, record, 3)
+    assert row.messages[0] == {"role": "system", "content": load_suite(EnvConfig(env)).domain.prompts["full"]}
+    assert [message["role"] for message in row.messages] == [message["role"] for message in plain]
+    heard, given = ([each["content"] for each in one if each["role"] != "assistant"] for one in (row.messages, plain))
+    assert heard == given
+
+
+@pytest.mark.parametrize("kind", ["llm", "function"])
+@pytest.mark.parametrize("env", env_ids())
+async def test_a_call_that_is_refused_or_written_as_text_is_in_the_conversation_like_any_other(
+    env: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    async with serving(broken_first(env)) as server:
+        settings: dict[str, Any] = {"max_turns": 4, "split": "test"}
+        report = await asyncio.to_thread(evaluate, env, player(kind, server), out=path, concurrency=1, **settings)
+    assert report["series"][0]["invalid"] == 0
+    longest = max(server.asked, key=lambda asked: len(asked.messages))
+    turns = ["system", "user", "assistant", *["tool"] * 40, "assistant", "tool", "assistant", "tool"]
+    assert [message["role"] for message in longest.messages] == turns
+    assert [message["role"] for message in transcript(next(iter(read_records(path))))][: len(turns)] == turns
+    assert {proof.reason for proof in replay_file(path)} == {""}
+
+
+async def test_a_rollout_of_the_policy_llm_sends_them_once_too(tmp_path: Path) -> None:
+    suite = load_suite(EnvConfig("simia/webshop-v0", max_turns=3))
+    async with serving(calls_first("simia/webshop-v0")) as server:
+        roll = Roll(suite, tmp_path / "r.jsonl")
+        policies = pickle.loads(pickle.dumps(suite.load_policy("llm", options(server))))
+        await asyncio.to_thread(roll, policies, episodes=2)
+    assert [asked.contents[0] for asked in server.asked] == [suite.domain.native_prompts["full"]] * 6
+    assert all(asked.body["tools"] for asked in server.asked)
+    assert all(proof.proven for proof in replay_file(roll.path))
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
