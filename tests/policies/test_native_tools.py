@@ -24,7 +24,7 @@ from simia_gym.rl.sft.files import recorded_trajectories
 from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import look_at_models
 from simia_gym.rollout.replay import replay_file
-from simia_gym.types import Message
+from simia_gym.types import Calls, Message
 
 from .. import domains
 from ..llm.server import SECRET
@@ -32,7 +32,7 @@ from ..model_server import Answer, Asked, ModelServer, completion, serving
 from ..rollout.conftest import Roll
 
 PROMPTS = ("full", "compact")
-FORMAT = ("<tool_call>", "<tools>", "search[", "click[", "(email: string)")
+FORMAT = ("<tool_call>", "<tools>", "<answer>", "search[", "click[", "(email: string)")
 """What only the format of calls in a text has."""
 
 
@@ -123,13 +123,13 @@ async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: P
 
 def broken_first(env: str) -> Answer:
     """A reply with more calls than may be, one with a call that cannot be read, then a call as text."""
-    texts = {"simia/webshop-v0": "search[red lamp]"}
-    tag = '<tool_call>{"name": "calculate", "arguments": {"expression": "1"}}</tool_call>'
+    domain = load_suite(EnvConfig(env)).domain
+    text = next(sample for sample in domain.samples if isinstance(domain.grammar.parse(sample), Calls))
 
     def answer(asked: Asked) -> Any:
         turn = sum(message["role"] == "assistant" for message in asked.messages)
         if turn > 1:
-            return texts.get(env, tag)
+            return text
         function = {"name": asked.body["tools"][0]["function"]["name"], "arguments": "{}" if turn == 0 else '{"a'}
         many = range(40 if turn == 0 else 1)
         return completion(None, tool_calls=[{"id": f"c{i}", "type": "function", "function": function} for i in many])
