@@ -11,23 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, takewhile
+from itertools import takewhile
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from simia_gym.actions.thinking import OPEN
 from simia_gym.errors import InputError
 from simia_gym.policies.base import THINKING_OFF, Thinking
+from simia_gym.rl.chat.forms import BEFORE, find_form, names_of
 from simia_gym.rl.chat.thinking import DEFAULT, template_arguments
 from simia_gym.types import JsonObject, Message
-
-# No model sees these words. verl starts its renderings with the same conversation, so that templates that look at
-# earlier messages (Qwen3's looks for the last question) give the same result.
-_BEFORE: tuple[JsonObject, ...] = (
-    {"role": "system", "content": "continuous token synthetic system"},
-    {"role": "user", "content": "continuous token synthetic user"},
-)
-_NAMELESS = "continuous_token_tool"
 
 
 class ChatTokens:
@@ -42,9 +35,12 @@ class ChatTokens:
         opens_thinking: Whether the policy's turn begins inside of thinking, because the template opens it.
         end_id: The token that closes a turn, such as ``<|im_end|>``; ``None`` if there is none.
         separator: The tokens between that token and the next turn; for ChatML a newline.
+        closes: Whether the template closes the policy's turn; otherwise it ends where the next one begins, and the
+            first token of that one may be the last that the policy sampled, as in GLM's.
 
     Raises:
-        InputError: The tokenizer has no chat template, or one whose thinking cannot be turned off as asked.
+        InputError: The tokenizer has no chat template, or one whose thinking cannot be turned off as asked, or one
+            that does not render in the middle of a conversation what the environment says.
     """
 
     def __init__(self, tokenizer: Any, thinking: Thinking = DEFAULT) -> None:
@@ -53,11 +49,20 @@ class ChatTokens:
             raise InputError("the tokenizer has no chat template", where=_name(tokenizer), fix=fix)
         self.tokenizer = tokenizer
         self.thinking, self._arguments = thinking, template_arguments(thinking)
-        opening = self._opening(self._arguments)
+        try:
+            opening = self._opening(self._arguments)
+            self.end_id, self.separator, self._last_words = self._end_of_turn()
+        except Exception as error:  # templates raise what they like
+            raise self._refused(f"raises where a user follows a system message ({str(error)[:80]})") from None
         self.opens_thinking = opening.rstrip().endswith(OPEN)
         if self._arguments:
             self._check_switch(opening)
-        self.end_id, self.separator = self._end_of_turn()
+        closing = self._closing(self.end_id, self.separator, self._last_words)
+        self.closes = self._is_closed(closing)
+        form = find_form(self._text_of, closing if self.closes else "")
+        if isinstance(form, str):
+            raise self._refused(form)
+        self._form = form
         self._before = lru_cache(maxsize=256)(self._render_before)
 
     @classmethod
@@ -87,20 +92,22 @@ class ChatTokens:
         if not messages:
             raise InputError("there is no new message", where="conversation", fix="Give what the environment said.")
         ids = list(self.separator) if last_id is not None and last_id == self.end_id else []
-        # Consecutive tool messages are rendered together: they share a turn in most templates.
-        plain = enumerate(map(template_message, messages))
-        together = groupby(plain, key=lambda item: -1 if _is_tool(item[1]) else item[0])
-        groups = [[message for _, message in items] for _, items in together]
+        groups = self._form.groups([template_message(message) for message in messages])
         for group in groups:
-            names = tuple(str(message.get("name") or _NAMELESS) for message in group) if _is_tool(group[0]) else None
-            before, known = self._before(names)
+            before, known = self._before(names_of(group))
             whole = self._render([*before, *group], prompt=group is groups[-1])
             if whole[: len(known)] != known:
-                what = f"its chat template renders earlier messages differently when {group[0]['role']} messages follow"
-                fix = "Use a template that renders earlier messages independently of later ones."
-                raise InputError(what, where=_name(self.tokenizer), fix=fix)
+                raise self._refused(f"renders earlier messages differently when {group[0]['role']} messages follow")
             ids += whole[len(known) :]
-        return ids
+        return ids[1:] if not self.closes and ids[:1] == [last_id] else ids
+
+    def ends_with(self, following: Sequence[Message]) -> list[int]:
+        """The tokens that end a turn of the policy which these messages follow, those that it samples itself."""
+        if self.end_id is None:
+            return []
+        if self.closes:
+            return [*self._last_words, self.end_id]
+        return self.heard(following or [{"role": "user", "content": ""}], None)[:1]
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of the policy's tokens, without special tokens."""
@@ -109,7 +116,7 @@ class ChatTokens:
 
     def _render_before(self, tools: tuple[str, ...] | None) -> tuple[list[JsonObject], list[int]]:
         """The fixed conversation before new messages, and its ids; ``tools`` are those that the messages answer for."""
-        before = [*_BEFORE, *([] if tools is None else [_calls(tools)])]
+        before = self._form.before(tools)
         return before, self._render(before, prompt=False)
 
     def _render(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool) -> list[int]:
@@ -125,7 +132,27 @@ class ChatTokens:
     def _opening(self, arguments: Mapping[str, Any]) -> str:
         """The text of a short conversation up to where the policy's turn begins."""
         render = self.tokenizer.apply_chat_template
-        return str(render(list(_BEFORE), tokenize=False, add_generation_prompt=True, **arguments))
+        return str(render(list(BEFORE), tokenize=False, add_generation_prompt=True, **arguments))
+
+    def _text_of(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        plain = [dict(message) for message in messages]
+        return str(self.tokenizer.apply_chat_template(plain, tokenize=False, **self._arguments))
+
+    def _closing(self, end_id: int | None, separator: tuple[int, ...], last_words: tuple[int, ...]) -> str:
+        return "" if end_id is None else str(self.tokenizer.decode([*last_words, end_id, *separator]))
+
+    def _is_closed(self, closing: str) -> bool:
+        """Whether a turn of the policy ends with this text; so it is, too, of a template that raises here."""
+        said = {"role": "assistant", "content": "said"}
+        try:
+            whole = self._text_of([*BEFORE, said, {"role": "user", "content": "heard"}])
+        except Exception:  # `find_form` tells of what the template raises
+            return True
+        return bool(closing) and f"said{closing}" in whole
+
+    def _refused(self, what: str) -> InputError:
+        fix = "Give the tokenizer a chat template in which messages can be appended."
+        return InputError(f"its chat template {what}", where=_name(self.tokenizer), fix=fix)
 
     def _check_switch(self, off: str) -> None:
         """Check that the template has a switch for thinking, or never thinks; ``off`` is its text without thinking."""
@@ -134,16 +161,30 @@ class ChatTokens:
             what = f"its chat template knows thinking, but has no switch {next(iter(THINKING_OFF))!r} to turn it off"
             raise InputError(what, where=_name(self.tokenizer), fix="Set thinking to keep.")
 
-    def _end_of_turn(self) -> tuple[int | None, tuple[int, ...]]:
-        """The token that closes a turn and the separator: the common suffix of two user turns with different texts."""
-        empty, filled = (self._render([{"role": "user", "content": text}], prompt=False) for text in ("", "x"))
-        pairs = zip(reversed(empty), reversed(filled), strict=False)
-        tail = [item for item, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)][::-1]
+    def _end_of_turn(self) -> tuple[int | None, tuple[int, ...], tuple[int, ...]]:
+        """The token that closes a turn, the separator behind it, and what the policy's turn has before it.
+
+        The closing is the common end of two turns with different texts: of a user or, where the policy's turns end
+        otherwise, of the policy.
+        """
+        found: tuple[int | None, tuple[int, ...], tuple[int, ...]] = (self.tokenizer.eos_token_id, (), ())
         special = {*self.tokenizer.all_special_ids, *self.tokenizer.get_added_vocab().values()}
-        closing = [place for place, item in enumerate(tail) if item in special]
-        if not closing:
-            return self.tokenizer.eos_token_id, ()
-        return tail[closing[-1]], tuple(tail[closing[-1] + 1 :])
+        first: set[int] = set()
+        for before, role in (((), "user"), (BEFORE, "assistant")):
+            turns = [self._render([*before, {"role": role, "content": text}], prompt=False) for text in ("a", "xx")]
+            pairs = zip(*(turn[::-1] for turn in turns), strict=False)
+            tail = [item for item, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)][::-1]
+            # What stands in a user's turn but not at its end opens it, also where the template gives it to the policy.
+            places = [place for place, item in enumerate(tail) if item in special - first]
+            if places:
+                last = places[-1]
+                one = (tail[last], tuple(tail[last + 1 :]), () if role == "user" else tuple(tail[:last]))
+                if self._is_closed(self._closing(*one)):
+                    return one
+                found = one if role == "user" else found
+            else:
+                first.update(turns[0])
+        return found
 
 
 class Conversation:
@@ -192,6 +233,10 @@ class Conversation:
         self.logprobs += [0.0] * len(token_ids) if logprobs is None else logprobs
         return self._chat.text(token_ids)
 
+    def ends_with(self, following: Sequence[Message]) -> list[int]:
+        """As `ChatTokens.ends_with`."""
+        return self._chat.ends_with(following)
+
     def heard(self, messages: Sequence[Message]) -> None:
         """Append messages of the environment, and the tokens that open the policy's next turn.
 
@@ -214,15 +259,6 @@ def template_message(message: Message) -> JsonObject:
 
 
 _known: WeakKeyDictionary[Any, dict[Thinking, ChatTokens]] = WeakKeyDictionary()
-
-
-def _calls(names: Sequence[str]) -> JsonObject:
-    """The assistant's turn before tool messages; some templates look up the called tools there."""
-    calls = [
-        {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": {}}}
-        for place, name in enumerate(names)
-    ]
-    return {"role": "assistant", "content": "", "reasoning_content": "reasoning", "tool_calls": calls}
 
 
 def _is_tool(message: Mapping[str, Any]) -> bool:

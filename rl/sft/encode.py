@@ -50,7 +50,6 @@ def encode(tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEF
     if not turns or turns[0] == 0:
         raise InputError("the policy has no turn, or the first message", where="conversation")
     talk = Conversation(tokenizer, messages[: turns[0]], thinking)
-    end = [] if talk.end_id is None else [talk.end_id]
     for turn, following in zip(turns, [*turns[1:], None], strict=True):
         text = str(messages[turn]["content"])
         if talk.opens_thinking:
@@ -59,11 +58,12 @@ def encode(tokenizer: Any, messages: Sequence[Message], thinking: Thinking = DEF
                 fix = "Give --thinking never, or take a template that leaves the beginning to the policy."
                 what = f"it has no {CLOSE}, and the chat template begins every turn of the policy with {OPEN}"
                 raise InputError(what, where=f"message {turn}", fix=fix)
-        talk.said([*tokenizer.encode(text, add_special_tokens=False), *end])
+        heard = [] if following is None else messages[turn + 1 : following]
+        talk.said([*tokenizer.encode(text, add_special_tokens=False), *talk.ends_with(heard)])
         if following is not None:
             if following == turn + 1:
                 raise InputError("the policy has two turns in a row", where=f"message {following}")
-            talk.heard(messages[turn + 1 : following])
+            talk.heard(heard)
     labels = [token if said else IGNORED for token, said in zip(talk.ids, talk.mask, strict=True)]
     return Encoded(talk.ids, labels)
 
