@@ -201,12 +201,10 @@ class Scheduler:
         for request, token, logprob in zip(requests, drawn, logprobs, strict=True):
             request.tokens.append(token)
             request.logprobs.append(logprob)
-            if token in request.ends:
-                request.finish("stop")
-            elif len(request.tokens) >= request.room:
-                request.finish("length")
+            ended = token in request.ends
+            if ended or len(request.tokens) >= request.room:
+                self.statistics.requests += 1  # first: who waits for the turn may look at once
+                request.finish("stop" if ended else "length")
             else:
                 self.table.append(request.slot, token)
-                continue
-            self.statistics.requests += 1
         self._remove(lambda request: request.turn.done())

@@ -25,6 +25,7 @@ from simia_gym.rl.generation.attention import Segment
 from simia_gym.rl.generation.generator import GenerationError, Generator
 from simia_gym.rl.generation.plain import PlainRunner
 from simia_gym.rl.generation.sampling import Sampling
+from simia_gym.rl.generation.scheduler import Request, Scheduler
 
 END = 5
 SYSTEM = [random.Random(1).randrange(6, VOCAB) for _ in range(50)]
@@ -152,6 +153,20 @@ async def test_more_conversations_than_slots_all_come_to_their_end(monkeypatch: 
         assert generator.statistics.requests == 27
         assert generator.statistics.reused > 9 * 50  # a conversation is not driven out between its turns
     assert all(len(talk) == 3 for talk in talks)
+
+
+def test_a_turn_is_counted_before_its_caller_has_it() -> None:
+    """Or who looks as soon as the last turn is there, as above, finds one too few on a busy machine."""
+    scheduler = Scheduler(PlainRunner(make_model()), 2, 256, seed=0, chunk=32)
+    seen: list[int] = []
+    for number in range(3):
+        request = Request(str(number), prompt_of(number), Sampling(), 1 + number, frozenset([END]))
+        request.turn.add_done_callback(lambda _: seen.append(scheduler.statistics.requests))
+        scheduler.add(request)
+    with torch.inference_mode():
+        while not scheduler.idle:
+            scheduler.step()
+    assert seen == [1, 2, 3]
 
 
 async def test_a_conversation_that_goes_back_is_computed_right(generator: Generator) -> None:
