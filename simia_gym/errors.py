@@ -54,6 +54,10 @@ def _again(kind: type[InputError], what: str, where: str, fix: str) -> InputErro
     return kind(what, where=where, fix=fix)
 
 
+class SandboxUnavailable(InputError):
+    """No sandbox can be made on this machine; the fix says what to install, or what its container needs."""
+
+
 class StorageError(InputError):
     """A file of a run cannot be written, for instance because the disk is full.
 

@@ -33,7 +33,7 @@ llm contracts
 language views record
 actions state
 types
-common prompts spaces
+common prompts sandbox spaces
 errors
 """
 LEVEL = {room: level for level, rooms in enumerate(FLOORS.split("\n")) for room in rooms.split()}

@@ -1,4 +1,4 @@
-"""What users import: the names that four packages export, and nothing behind them."""
+"""What users import: the names that five packages export, and nothing behind them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 import simia_gym
 import simia_gym.rewards
 import simia_gym.rl
+import simia_gym.sandbox
 import simia_gym.service
 
 from .docs_pages import CHECKOUT, PAGES, blocks
 
-FACES = {package.__name__: package for package in (simia_gym, simia_gym.rewards, simia_gym.rl, simia_gym.service)}
+PACKAGES = (simia_gym, simia_gym.rewards, simia_gym.rl, simia_gym.sandbox, simia_gym.service)
+FACES = {package.__name__: package for package in PACKAGES}
 TEMPLATES = sorted((CHECKOUT / "simia_gym" / "cli" / "templates").rglob("*.py"))
 
 

@@ -32,6 +32,7 @@ from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, 
 from simia_gym.policies import NullPolicy
 from simia_gym.rollout.play import play
 from simia_gym.rollout.preflight import Target, targets
+from simia_gym.sandbox.trial import findings
 from simia_gym.version import __version__
 
 DISTRIBUTION = "simia-gym"
@@ -84,7 +85,7 @@ def examine(
     for target in _targets(model, base_url, timeout):
         with output.console.status(f"asking {target.settings.model} at {target.endpoint.host}"):
             probed.append((target, asyncio.run(_probed(target))))
-    findings = [*_packages(), *_variables(), *_environments(domain), *_models(probed)]
+    findings = [*_packages(), *_variables(), *_sandbox(), *_environments(domain), *_models(probed)]
     wrong = [item for item in findings if item.ok is False]
     output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")
     for item in wrong:
@@ -154,6 +155,11 @@ def _models(probed: Sequence[tuple[Target, list[Found]]]) -> Iterator[Finding]:
         for item in found:
             asked_by = f"{', '.join(target.roles)}: " if item.name == "answers" else ""
             yield Finding("model", item.name, marks[item.status], asked_by + item.text)
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Whether a command runs in a sandbox here, and which tools it does not find there."""
+    yield from (Finding("sandbox", *found) for found in findings())
 
 
 def _requirements() -> Iterator[tuple[str, str]]:

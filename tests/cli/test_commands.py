@@ -14,6 +14,7 @@ from simia_gym import __version__, env_ids
 from simia_gym.cli import new_domain
 from simia_gym.cli.commands import OWN
 
+from ..sandbox.conftest import needs_sandbox
 from .conftest import PROGRAM, Simia, tables_of
 
 
@@ -53,6 +54,16 @@ def test_doctor(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     (model,) = [item for (part, _), item in found.items() if part == "model"]
     assert (model["ok"], "none is configured" in model["says"], result.json["models"]) == (None, True, [])
     assert "sk-very-secret-value" not in result.out + result.err + told.out + told.err
+
+
+@needs_sandbox
+def test_doctor_runs_a_command_in_a_sandbox(simia: Simia) -> None:
+    findings = simia("doctor", "--json").json["findings"]
+    found = {item["name"]: item for item in findings if item["part"] == "sandbox"}
+    assert (found["sandbox"]["ok"], "a command ran in one" in found["sandbox"]["says"]) == (True, True)
+    _, colon, missing = found["tools"]["says"].partition("missing inside: ")
+    assert found["tools"]["ok"] is (None if colon else True)
+    assert not {"bash", "cat", "ls", "sed"} & set(missing.split())
 
 
 def test_doctor_asks_a_domain_what_it_needs(simia: Simia) -> None:
