@@ -325,7 +325,7 @@ def tells(tool: str, slot: str, words: Callable[[Any], str]) -> Does:
     def does(act: Act, now: str, step: Any) -> Turns:
         key = act._slots.get(slot)
         call = ToolCall(tool, {f"{slot}_id": key})
-        if now == "refuse" and act.times == 0 and key in _table(act, f"{slot}_id") and not _shown(act, key):
+        if now == "refuse" and act.times == 0 and key and key in _table(act, f"{slot}_id") and not _shown(act, key):
             act.notes["refusal"], act._called = step, call
             return [call]
         row = act._known.get(key_of(call))

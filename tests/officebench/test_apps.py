@@ -12,10 +12,10 @@ from simia_gym.envs.officebench.cells import name_of, place_of
 from simia_gym.envs.officebench.paths import normalised
 from simia_gym.envs.officebench.world import OfficeWorld
 from simia_gym.state import State
-from simia_gym.types import ToolCall, Transition
+from simia_gym.types import JsonObject, ToolCall, Transition
 
 XLSX, DOCX = "/testbed/data/team.xlsx", "/testbed/data/notes.docx"
-FILES = {
+FILES: dict[str, JsonObject] = {
     XLSX: {"kind": "xlsx", "cells": {"A1": "Name", "B1": "Hours", "A2": "Bob", "B2": 12}},
     DOCX: {"kind": "docx", "paragraphs": ["One."]},
 }

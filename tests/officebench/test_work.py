@@ -18,6 +18,10 @@ from ..proof.stage import suite_of
 ENV = "simia/officebench-v0"
 
 
+def written(name: str, **arguments: object) -> str:
+    return AnswerGrammar().render(Calls((ToolCall(name, arguments),)))
+
+
 @pytest.mark.parametrize("grammar", ["answer", "tools"])
 def test_the_expert_solves_a_thousand_generated_tasks(grammar: str) -> None:
     suite = suite_of(ENV, split="all", simulator="world", grammar=grammar)
@@ -67,8 +71,7 @@ def test_an_answer_is_compared_as_a_value(answer: str, right: bool) -> None:
     task = next(task for task in suite.tasks if task.kind == "total")
     env.reset(options={"task": task.id})
     wanted = task.criteria[0]["check"]["value"]
-    call = ToolCall("system_finish_task", {"answer": answer.format(wanted)})
-    _, reward, terminated, _, info = env.step(AnswerGrammar().render(Calls((call,))))
+    _, reward, terminated, _, info = env.step(written("system_finish_task", answer=answer.format(wanted)))
     assert (terminated, reward) == (True, float(right))
     assert info["verdict"].valid
 
@@ -79,11 +82,8 @@ def test_work_that_is_done_counts_without_an_end_and_an_end_without_work_does_no
     task = next(task for task in suite.tasks if task.kind == "print_note")
     for calls, reward in ((task.gold[:2], 1.0), (task.gold[-1:], 0.0)):
         env.reset(options={"task": task.id})
-        for call in calls:
-            *_, last, _, _, _ = env.step(
-                AnswerGrammar().render(Calls((ToolCall(call["name"], dict(call["arguments"])),)))
-            )
-        assert last == reward
+        rewards = [env.step(written(call["name"], **call["arguments"]))[1] for call in calls]
+        assert rewards[-1] == reward
 
 
 def test_it_plays_without_an_extra() -> None:

@@ -109,9 +109,9 @@ class Drawn:
         busy = [(12 * 60, 13 * 60)]
         self.put("events", *self.event(user, LUNCH, day, "12:00", "13:00"))
         if early:
-            end = self.rng.choice((9 * 60 + 30, 10 * 60, 10 * 60 + 45))
-            busy.append((9 * 60, end))
-            self.put("events", *self.event(user, self.summary(), day, "09:00", clock(end)))
+            free = self.rng.choice((9 * 60 + 30, 10 * 60, 10 * 60 + 45))
+            busy.append((9 * 60, free))
+            self.put("events", *self.event(user, self.summary(), day, "09:00", clock(free)))
         for _ in range(most):
             start, end = self.span()
             a, b = minutes(start), minutes(end)

@@ -214,15 +214,20 @@ def _print_note(d: Drawn) -> None:
     d.want("files", normalised(d.values["target"]), {"kind": "pdf", "paragraphs": paragraphs})
 
 
+def _invite(d: Drawn, sender: str) -> tuple[str, date, str, str]:
+    """Invite the person by a mail; gives the event."""
+    summary, day, (start, end) = d.summary(), d.day(), d.span()
+    when = f"on {long_day(day)} from {start} to {end}"
+    content = f"Hello {d.person},\nplease join {summary} {when}. {d.rng.choice(NOTES)}\n{sender}"
+    d.put("mails", *d.mail(d.person, sender, d.person, d.values["subject"], content))
+    return summary, day, start, end
+
+
 def _mail_to_calendar(d: Drawn) -> None:
     _subject(d)
     d.fill_day(d.person, d.day(), 3)
-    for sender in (d.others[0], d.other):
-        summary, day, (start, end) = d.summary(), d.day(), d.span()
-        when = f"on {long_day(day)} from {start} to {end}"
-        content = f"Hello {d.person},\nplease join {summary} {when}. {d.rng.choice(NOTES)}\n{sender}"
-        d.put("mails", *d.mail(d.person, sender, d.person, d.values["subject"], content))
-    d.want_event(d.person, summary, day, start, end)
+    _invite(d, d.others[0])
+    d.want_event(d.person, *_invite(d, d.other))
 
 
 def _no_mail(d: Drawn) -> str:
@@ -269,7 +274,7 @@ def _list_above(d: Drawn) -> None:
     names = [name for name, row in rows.items() if row[column] is not None and row[column] >= limit]
     if not names:
         name, names = next(iter(rows)), [next(iter(rows))]
-        edited = d.state.get("files", normalised(path)) or {}
+        edited: JsonObject = dict(d.state.get("files", normalised(path)) or {})
         d.put("files", normalised(path), {**edited, "cells": {**edited["cells"], _cell(rows, name, column): limit}})
     d.want("files", normalised(d.values["target"]), {"kind": "docx", "paragraphs": names})
 

@@ -42,7 +42,9 @@ class Table:
     """A table as an observation shows it."""
 
     def __init__(self, text: str) -> None:
-        self.cells = {(int(row), int(column)): value for row, column, value in _CELL.findall(text)}
+        self.cells: dict[tuple[int, int], str] = {
+            (int(row), int(column)): value for row, column, value in _CELL.findall(text)
+        }
         self.columns = {value: column for (row, column), value in self.cells.items() if row == 1}
         self.names = {value: row for (row, column), value in self.cells.items() if column == 1 and row > 1}
         self.last = max((row for row, column in self.cells), default=0)

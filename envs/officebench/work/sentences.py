@@ -13,8 +13,8 @@ from typing import Any
 from simia_gym.common.files import read_yaml
 
 _SLOT = re.compile(r"\{(\w+)\}")
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
-_MONTHS += ("November", "December")
+_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October"]
+_MONTHS += ["November", "December"]
 
 
 @dataclass(frozen=True, slots=True)
