@@ -133,20 +133,23 @@ class Recording(BaseModel):
         return [(calls[number], answers[number]) for number in sorted(answers)]
 
 
-def verify_rollouts(domain: Domain, rollouts: Path) -> JsonObject:
+def verify_rollouts(domain: Domain, *, rollouts: Path | None, data: Path | None = None) -> JsonObject:
     """Execute recorded rollouts again, on the benchmark's data: ``verify`` of a domain's ``domain.yaml``.
 
     Args:
         domain: The domain.
         rollouts: The benchmark's own file of results, or a JSONL file; per line ``id, messages, reward, gold_actions``,
             ``communicate_info`` or ``outputs``, and optionally ``db_match`` and ``termination``.
+        data: Where the domain's data, which are loaded already, came from.
 
     Returns:
         What `verify` does; ``agree``, and ``differences`` as texts.
 
     Raises:
-        InputError: The domain has no such data, or the file cannot be read; names the line.
+        InputError: The domain has no such data, no file is named, or it cannot be read; names the line.
     """
+    if rollouts is None:
+        raise InputError("no recorded rollouts are named", where="rollouts", fix="Add --rollouts FILE.")
     if domain.world is None or domain.data is None:
         what = f"{domain.name} has not loaded the benchmark's data"
         raise InputError(what, where="data", fix="Add --data DIR, the benchmark's directory for the domain.")

@@ -395,10 +395,11 @@ class Domain:
     def hook(self, command: Hook) -> Callable[..., Any] | None:
         """The function that the domain adds to a command, if ``domain.yaml`` names one; loaded when it is asked for.
 
-        ``verify(domain, path)`` runs recorded rollouts of the domain's benchmark again. It returns numbers, with
-        ``agree``, whether nothing differs, and ``differences``, texts. ``export(domain, records)`` returns records as
-        one JSON value in the benchmark's own format. ``doctor()`` yields what the domain needs of this machine: a name,
-        whether it is in order (``None`` if either is fine), and what was found.
+        ``verify(domain, *, data, rollouts)``, both paths or ``None``, runs recorded rollouts of the domain's benchmark
+        again, or its checks on its own data. It returns numbers, with ``agree``, whether nothing differs, and
+        ``differences``, texts. ``export(domain, records)`` returns records as one JSON value in the benchmark's own
+        format. ``doctor()`` yields what the domain needs of this machine: a name, whether it is in order (``None`` if
+        either is fine), and what was found.
         """
         name, where = getattr(self.config, command), f"{self.folder / 'domain.yaml'}: {command}"
         return None if name is None else load_function(name, folder=self.folder, where=where)

@@ -57,7 +57,7 @@ def test_invariants_notice(name: str, rule: str) -> None:
 def test_recorded_episodes_run_again_on_the_benchmarks_database(name: str, shared_data: Path) -> None:
     domain, recorded = load_domain(FOLDERS[name], data=shared_data / "tau2" / name), OWN[name].RECORDED
     assert_sound(domain, OWN[name].ROWS_OF_BENCHMARK)
-    found = verify_rollouts(domain, shared_data / "rollouts" / f"{name}_tau2.jsonl")
+    found = verify_rollouts(domain, rollouts=shared_data / "rollouts" / f"{name}_tau2.jsonl")
     assert (found["agree"], found["differences"], found["mismatches"]) == (True, [], 0)
     assert found["pairs"] == found["identical"] == recorded["pairs"]
     assert found["episodes"] == found["outcome_checked"] == found["outcome_agree"] == recorded["episodes"]

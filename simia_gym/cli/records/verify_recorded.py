@@ -22,13 +22,17 @@ def verify(
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="An id from `simia list`, or a domain's folder.")],
     *,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="The benchmark's own data.")] = None,
-    rollouts: Annotated[Path, typer.Option(metavar="FILE", help="Recorded rollouts of the real benchmark.")],
+    rollouts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Recorded rollouts of the real benchmark.")
+    ] = None,
     json: AsJson = False,
 ) -> int:
     """Execute recorded rollouts of the real benchmark again and compare every observation and outcome.
 
+    Where a benchmark has tasks and no rollouts, its checks run on its data.
+
     Returns:
-        The exit code: 0, or 1 if an observation or an outcome differs.
+        The exit code: 0, or 1 if an observation or an outcome differs, or a check cannot run.
 
     Raises:
         InputError: The domain, the data or the file cannot be read, or the domain has no such rollouts.
@@ -41,10 +45,10 @@ def verify(
         what = "there are no recorded rollouts of this domain to verify: its domain.yaml has no verify"
         raise InputError(what, where=domain, fix="Prove your own records with `simia replay`.")
     with foreign_code(loaded.folder):
-        found = check(loaded, rollouts)
+        found = check(loaded, data=data, rollouts=rollouts)
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in found.items():
-        if not isinstance(value, list):
+        if not isinstance(value, list | dict):
             table.add_row(name, str(value))
     output.console.print(table)
     for text in found["differences"][:_MOST]:
