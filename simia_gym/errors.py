@@ -89,7 +89,7 @@ class PatchError(SimiaError):
         path: The JSON Pointer of that operation.
     """
 
-    def __init__(self, message: str, *, op_index: int = 0, path: str = "") -> None:
+    def __init__(self, message: str, op_index: int = 0, path: str = "") -> None:
         self.message, self.op_index, self.path = message, op_index, path
         super().__init__(message, op_index, path)
 

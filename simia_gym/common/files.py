@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -37,7 +38,7 @@ def read_text(path: Path, *, what: str = "file") -> str:
     """
     try:
         check_regular(path)
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise InputError(f"there is no such {what}", where=str(path), fix="Check the path.") from error
     except IsADirectoryError as error:
@@ -69,12 +70,18 @@ def parse_json(text: str, *, where: str, line: int = 0) -> Any:
         InputError: It is not JSON; names line and column.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+        if _HALF.search(text):
+            _refuse_halves(value, text)
+        return value
     except json.JSONDecodeError as error:
         place = f"{where}:{line or error.lineno}:{error.colno}"
         raise InputError(f"not valid JSON: {error.msg}", where=place, fix="Correct it there.") from error
     except ValueError as error:
-        place = f"{where}:{line or _line_of_repeated_key(text)}".removesuffix(":0")
+        if "set_int_max_str_digits" in str(error):
+            error = _PlacedError("a number is too long", max(re.findall(r"\d+", text), key=len))
+        found = _line_of(error.text, text) if isinstance(error, _PlacedError) else _line_of_repeated_key(text)
+        place = f"{where}:{line or found}".removesuffix(":0")
         raise InputError(str(error), where=place, fix="Correct it there.") from error
     except RecursionError as error:
         place = f"{where}:{line}" if line else where
@@ -95,8 +102,42 @@ def _as_yaml(text: str) -> str:
     return re.sub(r"\t|\\u[dD]\w{3}", " ", text)
 
 
+class _PlacedError(ValueError):
+    """A mistake with the text that makes it."""
+
+    def __init__(self, what: str, text: str) -> None:
+        super().__init__(what)
+        self.text = text
+
+
+_HALF = re.compile(r"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F]\w\w)|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w", re.ASCII)
+"""One half of a character that JSON writes in two."""
+
+
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON value")
+    raise _PlacedError(f"{name} is not a JSON value", name)
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise _PlacedError(f"the number {text[:20]} is too large", text)
+    return value
+
+
+def _refuse_halves(value: Any, text: str) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        half = next(_HALF.finditer(text)).group()
+        raise _PlacedError(f"{half} is half of a character", half) from None
+
+
+def _line_of(part: str, text: str) -> int:
+    """The first line with a text; a word counts outside of strings only."""
+    if part.startswith("\\"):
+        return text.count("\n", 0, text.index(part)) + 1
+    words = re.finditer(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', text)
+    return next((text.count("\n", 0, word.start()) + 1 for word in words if word.group() == part), 0)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,7 +178,7 @@ def read_yaml(path: Path) -> Any:
     except (yaml.YAMLError, ValueError) as error:  # a ValueError is that of a number or a date that is none
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or str(error)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise DomainError(f"not valid YAML: {problem}", where=place, fix="Correct it there.") from error
 
 
@@ -145,7 +186,8 @@ class _Loader(SafeLoader):
     """Refuses what PyYAML takes without limit or silently.
 
     That is a value that holds itself, a key that occurs twice, of which the last would count, aliases that stand for
-    many more values than there are, and numbers of thousands of digits.
+    many more values than there are, and numbers of thousands of digits. A value is such as JSON has: 2024-03-01 is a
+    text, as in a JSON file.
     """
 
     def construct_document(self, node: yaml.Node) -> Any:
@@ -157,6 +199,17 @@ class _Loader(SafeLoader):
         return super().construct_document(node)
 
 
+def _refuse_kind(loader: SafeLoader, node: yaml.Node) -> None:
+    what = f"{node.tag.rpartition(':')[2]} is no kind of JSON value"
+    raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
+    for first, known in SafeLoader.yaml_implicit_resolvers.items()
+}
+for _kind in ("binary", "omap", "pairs", "set", "timestamp"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _refuse_kind)
 _MOST_COPIES, _FEW = 10, 10_000
 _LONGEST_NUMBER = 400
 
@@ -229,6 +282,6 @@ class Lines:
     @cached_property
     def _root(self) -> yaml.Node | None:
         try:
-            return yaml.compose(_as_yaml(self.path.read_text(encoding="utf-8")), Loader=_Loader)
+            return yaml.compose(_as_yaml(self.path.read_text(encoding="utf-8-sig")), Loader=_Loader)
         except (OSError, ValueError, RecursionError, yaml.YAMLError):
             return None

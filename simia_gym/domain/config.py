@@ -10,11 +10,16 @@ from pydantic import Field, field_validator, model_validator
 
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import Lines, read_json, read_yaml
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.validation import StrictModel, validated
 from simia_gym.domain.limits import Limits
-from simia_gym.errors import DomainError
+from simia_gym.errors import DomainError, InputError
 from simia_gym.users import USERS
 
+_FILES = frozenset({"policy", "tools", "state", "state_schema", "service", "cues", "rubric", "tasks"})
+_NAMING = (*sorted(_FILES - {"tasks"}), "world", "opening", "info", "reward", "judge", "generator", "history", "data")
+_MOST = 100_000
+"""The greatest limits; an episode of as many turns takes minutes if they do nothing."""
 NAME = r"^[a-z][a-z0-9_]*$"
 SUPPLIED = {"user": "scripted", "cues": "{}:cues", "rubric": "{}:rubric", "generator": "{}:generator"}
 """What a service supplies for keys of ``domain.yaml``."""
@@ -50,7 +55,7 @@ class DomainConfig(StrictModel):
     """
 
     name: str = Field(pattern=NAME, description="The domain's name; lower case, as in simia/NAME-v0.")
-    version: int = Field(1, ge=1, description="Raised whenever results stop being comparable.")
+    version: int = Field(1, ge=1, strict=True, description="Raised whenever results stop being comparable.")
     title: str = ""
     description: str = ""
     grammar: str | dict[str, str] = Field(
@@ -58,8 +63,8 @@ class DomainConfig(StrictModel):
         min_length=1,
     )
     parallel_tool_calls: Literal["allow", "error"] = "allow"
-    max_turns: int = Field(ge=1, strict=True, description="The turn limit; there is no other.")
-    max_calls: int = Field(16, ge=1, strict=True, description="Most tool calls in one action.")
+    max_turns: int = Field(ge=1, le=_MOST, strict=True, description="The turn limit; there is no other.")
+    max_calls: int = Field(16, ge=1, le=_MOST, strict=True, description="Most tool calls in one action.")
     policy: str = "policy.md"
     tools: str = "tools.json"
     world: str | None = Field(None, description="The World class; without one, a model plays every tool.")
@@ -116,6 +121,24 @@ class DomainConfig(StrictModel):
         policies = {**named, **own} if isinstance(own, Mapping) else own
         return {**{key: form.format(service) for key, form in SUPPLIED.items()}, **given, "policies": policies}
 
+    @field_validator(*_NAMING)
+    @classmethod
+    def _named(cls, name: str | None) -> str | None:
+        if name == "":
+            raise ValueError("names nothing; leave the key out, or write null where it may be")
+        return name
+
+    @field_validator("options", "reward_options")
+    @classmethod
+    def _json(cls, options: dict[str, Any]) -> dict[str, Any]:
+        try:
+            same = decode(encode(options)) == options
+        except InputError as error:
+            raise ValueError(error.what) from error
+        if not same:
+            raise ValueError("a number is none that JSON has")
+        return options
+
     @field_validator("user")
     @classmethod
     def _known_user(cls, name: str | None) -> str | None:
@@ -124,7 +147,6 @@ class DomainConfig(StrictModel):
         return name
 
 
-_FILES = frozenset({"policy", "tools", "state", "state_schema", "service", "cues", "rubric", "tasks"})
 _SUFFIXES = (".py", ".yaml")
 
 
@@ -151,7 +173,10 @@ def _check_inside(config: DomainConfig, folder: Path, lines: Lines) -> None:
     for place, text in named.items():
         name, colon, _ = text.partition(":") if isinstance(text, str) else ("", "", "")
         is_file = name.endswith(_SUFFIXES) if colon else place[0] in _FILES
-        path = (folder / name).resolve()
+        try:
+            path = (folder / name).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a link to itself, or no path at all
+            raise DomainError(f"{name!r} leads nowhere", where=lines.where(place), fix="Name a file.") from error
         if is_file and not any(path.is_relative_to(home) for home in homes):
             fix = "Copy it into the folder; data from elsewhere can be given with data=."
             raise DomainError(f"{name} is outside of the domain's folder", where=lines.where(place), fix=fix)

@@ -84,7 +84,11 @@ def check_goal(goal: Iterable[Any], tables: Collection[str] = ()) -> None:
             raise InputError(
                 f"{op!r} lacks a path or a value", where=where, fix="Give both; null for a row to be gone."
             )
-        table = goal_parts(op["path"])[0]
+        try:
+            table = goal_parts(op["path"])[0]
+        except PatchError as error:
+            fix = "Write a JSON Pointer, such as /table/key/field."
+            raise InputError(f"{op['path']!r}: {error.message}", where=where, fix=fix) from error
         if table.startswith("_"):
             fix = "Leave it out: tables whose name starts with '_' are outside every goal."
             raise InputError(f"{op['path']!r} lies in a private table", where=where, fix=fix)

@@ -100,7 +100,7 @@ class _Loader:
         data = self.try_(self._data, None)
         options = self.try_(lambda: self._options(data), {})
         policy = self.try_(lambda: self._policy(data), "")
-        world = self.try_(lambda: self.config.world and load_world(self.config, self.folder, options), None)
+        world = self.try_(lambda: self._world(options), None)
         specs = self.try_(lambda: self._specs(world), {})
         slicers, renderers = self._compiled(specs)
         if world is not None:
@@ -190,6 +190,9 @@ class _Loader:
             fix = f"{hint}Known: {', '.join(known) or 'none'}."
             raise InputError(f"{self.config.name} has no option {unknown[0]!r}", where="options", fix=fix)
         return {**known, **(data.options if data is not None else {}), **self.asked}
+
+    def _world(self, options: Mapping[str, Any]) -> World | None:
+        return None if self.config.world is None else load_world(self.config, self.folder, options)
 
     def _policy(self, data: DomainData | None) -> str:
         if data is not None and data.policy is not None:

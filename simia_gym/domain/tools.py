@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -40,6 +41,7 @@ Route = Literal["any", "world", "llm"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
+_PLAIN = (str, int, float, bool)
 MASK = "<masked>"
 """What stands in a masked text for everything that a mask matches."""
 Condition = Callable[[State, Mapping[str, Any]], bool]
@@ -241,9 +243,11 @@ def tool(
     """
 
     def mark(function: F) -> F:
-        marks: JsonObject = {"effect": effect, "reads": tuple(reads), "writes": tuple(writes), "terminal": terminal}
-        marks |= {"render": render, "render_errors": render_errors, "route": route, "errors": tuple(errors)}
-        setattr(function, _MARK, {**marks, "limits": limits, "masks": tuple(masks)})
+        lists: JsonObject = {"reads": reads, "writes": writes, "errors": errors, "masks": masks}
+        marks: JsonObject = {"effect": effect, "terminal": terminal, "render": render, "limits": limits}
+        marks |= {"render_errors": render_errors, "route": route}
+        marks |= {key: given if isinstance(given, str) else tuple(given) for key, given in lists.items()}
+        setattr(function, _MARK, marks)
         return function
 
     return mark
@@ -265,6 +269,9 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
     code = inspect.unwrap(function).__code__
     where = f"{code.co_filename}:{code.co_firstlineno}: {cls.__qualname__}.{name}"
     marks = getattr(function, _MARK)
+    for key in ("reads", "writes", "errors", "masks"):
+        if isinstance(marks[key], str):
+            raise InputError(f"{key} is the text {marks[key]!r}", where=where, fix=f"Write {key}=[{marks[key]!r}].")
     if marks["writes"] and marks["effect"] != "write":
         raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
     description, notes = _read_docstring(function.__doc__ or "", where)
@@ -275,7 +282,14 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
 def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:
     hints = typing.get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
-    for parameter in list(inspect.signature(function).parameters.values())[2:]:
+    declared = list(inspect.signature(function).parameters.values())
+    if len(declared) < 2 or hints.get(declared[1].name) in _PLAIN:
+        what = "its first argument after self is not the draft of the state"
+        raise InputError(what, where=where, fix="Write def tool(self, db: Draft, ...).")
+    for parameter in declared[2:]:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            what = f"parameter {str(parameter)!r} cannot be given by its name"
+            raise InputError(what, where=where, fix="Declare each argument by itself, as name: type.")
         if parameter.name not in hints:
             raise InputError(f"parameter {parameter.name!r} has no annotation", where=where, fix="Annotate it.")
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
@@ -285,7 +299,10 @@ def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: s
         what = f"the docstring describes {sorted(unknown)}, which are no parameters"
         raise InputError(what, where=where, fix=f"The parameters are: {', '.join(fields) or 'none'}.")
     model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
-    schema = without_keywords(model.model_json_schema(), "title")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a default that is no JSON value is refused below
+        schema = without_keywords(model.model_json_schema(), "title")
+    _check_defaults(fields, schema, where)
     return {
         "type": "object",
         "properties": schema.get("properties", {}),
@@ -293,6 +310,16 @@ def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: s
         "additionalProperties": False,
         **({"$defs": schema["$defs"]} if "$defs" in schema else {}),
     }
+
+
+def _check_defaults(fields: Mapping[str, Any], schema: JsonObject, where: str) -> None:
+    for name, part in schema.get("properties", {}).items():
+        if fields[name][1].default is ... or fields[name][1].is_required():
+            continue
+        rules = {**part, **({"$defs": schema["$defs"]} if "$defs" in schema else {})}
+        if "default" not in part or not json_schema_validator(rules).is_valid(part["default"]):
+            what = f"the default of {name!r} is none that its annotation allows"
+            raise InputError(what, where=where, fix="Change one of them.")
 
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Note):\s*$")
@@ -338,14 +365,19 @@ def spec_from_entry(entry: Any, where: Where, folder: Path | None = None) -> Too
     function = entry.get("function", entry) if isinstance(entry, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise InputError("not a tool: it has no function.name", where=where(()), fix="Use the OpenAI tool layout.")
-    name = function["name"]
+    name, inside = function["name"], ("function",) if "function" in entry else ()
+    if not re.fullmatch(r"[\w.-]{1,64}", name):
+        what = f"the tool's name {name!r} is none that models can call"
+        raise InputError(what, where=where((*inside, "name")), fix="Write letters, digits, _ and -, at most 64.")
     parameters = function.get("parameters", {"type": "object", "properties": {}})
-    inside = ("function",) if "function" in entry else ()
     try:
         json_schema_validator(parameters)
     except ValueError as error:
         place, fix = where((*inside, "parameters")), "Write a JSON Schema, as in OpenAI's tools."
         raise InputError(f"parameters of {name!r}: {error}", where=place, fix=fix) from error
+    if not isinstance(parameters, Mapping) or parameters.get("type", "object") != "object":
+        place, fix = where((*inside, "parameters")), 'Write {"type": "object", "properties": {...}}.'
+        raise InputError(f"parameters of {name!r} describe no object", where=place, fix=fix)
     marks = entry.get("x-simia", {})
     if not isinstance(marks, Mapping):
         raise InputError(f"x-simia of {name!r} is {marks!r}", where=where(("x-simia",)), fix="Write an object.")

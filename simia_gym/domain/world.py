@@ -197,7 +197,10 @@ class World:
             result = own_code(f"render of {call.name}", cast(Renderer, self.renderer(call.name)), after, call)
         if isinstance(result, bytes):
             result = as_text(result)
-        observation = result if isinstance(result, str) else _write_result(result)
+        if isinstance(result, str):
+            observation = result
+        else:
+            observation = own_code(f"writing what tool {call.name} returned", _write_result, result)
         limits = self.limits[call.name]
         if (ops or len(observation) > limits.observation) and (large := limits.too_large(ops, observation)):
             answer = error_transition(f"Error: the answer is too large: {large}", TOO_LARGE)

@@ -37,6 +37,12 @@ from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.cheats import Score, play_cheats
 from simia_gym.evaluation.gold import GoldPolicy, is_whole, try_gold
 from simia_gym.evaluation.gold import write_goals as write_goals_of
+from simia_gym.evaluation.manifest_check import (
+    beginning_problems,
+    manifest_problems,
+    parts_problems,
+    tool_problems,
+)
 from simia_gym.evaluation.selftests import FILE as SELFTESTS
 from simia_gym.evaluation.selftests import SelfTest, run_selftests
 from simia_gym.evaluation.slice_check import declaration_problems, gold_problems
@@ -162,6 +168,10 @@ def check_folder(
         return report
     domain = load_domain(path)
     report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
+    progress("parts")
+    report.collect(lambda: parts_problems(domain))
+    if not report.ok:
+        return report
     report.collect(lambda: _check_files(domain, report))
     report.collect(lambda: _check_tools(domain, report, write_tools))
     progress("state")
@@ -203,6 +213,7 @@ def _check_files(domain: Domain, report: Report) -> Problems:
         fix = "Write what the agent is to do and what it must not."
         yield DomainError("the policy text is empty", where=str(domain.folder / config.policy), fix=fix)
     yield from prompt_problems(domain.folder)
+    yield from manifest_problems(domain)
     for command in get_args(Hook):
         domain.hook(command)  # raises if it cannot be loaded
     fix = "Write a task into it, or leave the split out of domain.yaml."
@@ -231,7 +242,9 @@ def _check_tools(domain: Domain, report: Report, write: bool) -> Problems:
     mistake = partial(DomainError, where=str(path), fix="Run `simia check PATH --write-tools`.")
     if not path.is_file():
         raise mistake("there is no such tools file")
-    by_name = {_name(entry): entry for entry in read_json(path, what="tools file")}
+    entries = read_json(path, what="tools file")
+    by_name = {_name(entry): entry for entry in entries}
+    yield from tool_problems(domain, [_name(entry) for entry in entries], path)
     for name, entry in by_name.items():
         marks = entry.get("x-simia", {}) if isinstance(entry, dict) else {}
         missing = [f"{key} ({value})" for key, value in _MARKS.items() if key not in marks]
@@ -318,6 +331,8 @@ def _check_task_files(domain: Domain, report: Report) -> Problems:
             yield DomainError(fault.message, where=where, fix="Mend the world's opening.")
         except PatchError as error:
             yield DomainError(f"the setup does not fit: {error}", where=where, fix="Mend its setup operations.")
+        else:
+            report.collect(partial(beginning_problems, domain, task, where))
         try:
             for problem in () if rubric_problems is None else rubric_problems(task, domain.tool_entries, tables):
                 inside = problem.where.partition(f"task {task.id!r}")[2]

@@ -6,7 +6,6 @@ The process says what it does: each step, and each call of a tool. One that is q
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from simia_gym.types import Feedback, ToolCall, Transition
 
 PATIENCE = 120.0
 """Seconds that one step of a check, or one call of a tool, may take."""
-_INTERRUPTED = 130
+_RETURN = "Let it return, or raise an error."
 Tell = Callable[[str, Any], None]
 
 
@@ -66,6 +65,8 @@ def check_watched(
                 return value  # type: ignore[no-any-return]
             if kind == "raised":
                 raise value
+            if kind == "ended":
+                raise _EndedError(value)
             if kind == "tool":
                 tool = value
             else:
@@ -75,7 +76,9 @@ def check_watched(
         fix = "Mend its loop, or give it more time with --timeout."
     except EOFError:
         process.join()
-        what, fix = f"ended the process ({_end(process.exitcode)})", "Let it return, or raise an error."
+        what, fix = f"ended the process ({_end(process.exitcode)})", _RETURN
+    except _EndedError as error:
+        what, fix = f"raised {error}", _RETURN
     finally:
         process.kill()
         process.join()
@@ -83,6 +86,10 @@ def check_watched(
     who = f"tool {tool!r}" if tool else "the domain's code"
     problem = DomainError(f"{who} {what}, at: {step}", where=str(path), fix=fix)
     return Report(path, loaded=step != "files", problems=[problem])
+
+
+class _EndedError(Exception):
+    """The code raised what no code should catch."""
 
 
 def _end(code: int | None) -> str:
@@ -98,10 +105,10 @@ def _check(sending: Connection, path: Path, options: dict[str, Any]) -> None:
     _tell_of_calls(tell)
     try:
         tell("report", check_folder(path, progress=lambda step: tell("step", step), **options))
-    except KeyboardInterrupt:
-        os._exit(_INTERRUPTED)
     except Exception as error:
         tell("raised", error)
+    except BaseException as error:  # such as KeyboardInterrupt, which a person's own one is in the caller
+        tell("ended", type(error).__name__)
 
 
 def _tell_of_calls(tell: Tell) -> None:
@@ -111,8 +118,11 @@ def _tell_of_calls(tell: Tell) -> None:
     async def answer(self: World, state: Any, call: ToolCall, feedback: Feedback = "terse") -> Transition:
         tell("tool", call.name)
         try:
-            return await plain(self, state, call, feedback)
-        finally:
+            answer = await plain(self, state, call, feedback)
+        except Exception:
             tell("tool", "")
+            raise
+        tell("tool", "")
+        return answer
 
     World.answer = answer  # type: ignore[method-assign]

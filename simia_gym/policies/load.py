@@ -81,7 +81,8 @@ def load_policy(
         make = load_policy(name, own, options, folder=folder, budget=budget, cassette=cassette)
         return partial(SpoiledPolicy, make, rate)
     if spec in own:
-        return checked_class(load_object(own[spec], folder=folder, where=_place(spec, folder)), own[spec])
+        where = _place(spec, folder)
+        return checked_class(load_object(own[spec], folder=folder, where=where), own[spec], where)
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
     if spec == "llm":
@@ -136,18 +137,18 @@ def _load_extra(name: str, options: PolicyOptions) -> Callable[[], Policy]:
     return make(options)
 
 
-def checked_class(found: object, spec: str) -> Callable[[], Policy]:
+def checked_class(found: object, spec: str, where: str = "policy") -> Callable[[], Policy]:
     """Check that an object is a policy class whose constructor needs no arguments."""
     fix = "Write a class with a method act(self, messages) -> str."
     if not inspect.isclass(found):
-        raise InputError(f"{spec} is not a class but a {type(found).__name__}", where="policy", fix=fix)
+        raise InputError(f"{spec} is no class (it is of type {type(found).__name__})", where=where, fix=fix)
     if not callable(getattr(found, "act", None)):
-        raise InputError(f"{spec} has no method 'act'", where="policy", fix=fix)
+        raise InputError(f"{spec} has no method 'act'", where=where, fix=fix)
     try:
         inspect.signature(found).bind()
     except TypeError as error:
         what = f"{spec} cannot be made without arguments ({error})"
-        raise InputError(what, where="policy", fix="Give its parameters defaults.") from error
+        raise InputError(what, where=where, fix="Give its parameters defaults.") from error
     except ValueError:  # a class written in C may have no signature
         pass
     return cast("Callable[[], Policy]", found)

@@ -227,6 +227,13 @@ def read_state_schema(path: Path) -> StateSchema:
     ]
     if problems:
         raise DomainError.of(problems)
+    first: dict[str, int] = {}
+    for number, one in enumerate(schema.invariants):
+        if first.setdefault(one.id, number) != number:
+            where, fix = lines.where(("invariants", number)), "Give every invariant its own id."
+            problems.append(DomainError(f"invariant {first[one.id]} has the id {one.id!r} too", where=where, fix=fix))
+    if problems:
+        raise DomainError.of(problems)
     return schema
 
 
