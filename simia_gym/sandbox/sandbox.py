@@ -152,8 +152,10 @@ class Sandbox:
             self._end.settimeout(seconds)
             send(self._end, order, data)
             told, found = receive(self._end)
-        except (EOFError, OSError) as error:
-            self.close()
+        except BaseException as error:
+            self.close()  # an answer that comes later would be taken for that of the next order
+            if not isinstance(error, EOFError | OSError):
+                raise
             said = str(error) or "its first process is gone"
             raise Fault("sandbox", f"the sandbox has ended: {said}", "world") from error
         if "error" in told:

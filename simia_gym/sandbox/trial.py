@@ -48,6 +48,8 @@ def why_not(way: str) -> str | None:
     """Try one way; why no command runs in a sandbox that is made by it, or ``None`` if one does."""
     if sys.platform != "linux":
         return f"sandboxes need Linux, and this is {platform.system()}"
+    if not os.access("/bin/bash", os.X_OK):
+        return "there is no /bin/bash"
     try:
         with Sandbox(way=way) as sandbox:
             done = sandbox.run("echo $((6 * 7)) > /tmp/a; cat /tmp/a", new_shell())
@@ -100,6 +102,8 @@ def _tried(_process: int) -> tuple[str | None, list[str]]:
 def _fix() -> str:
     if sys.platform != "linux":
         return "Use Linux, or a container that runs it."
+    if not os.access("/bin/bash", os.X_OK):
+        return "Install it: `apt-get install bash`, `apk add bash`."
     marks = (Path("/.dockerenv"), Path("/run/.containerenv"))
     inside = any(mark.exists() for mark in marks) or "KUBERNETES_SERVICE_HOST" in os.environ
     machine = f"{_INSTALL}, or {_SYSCTL}"

@@ -264,6 +264,20 @@ def test_a_sandbox_that_ends_is_a_fault_of_the_world() -> None:
         sandbox.run("echo", new_shell())
 
 
+def test_an_answer_that_nobody_waits_for_is_never_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Sandbox(SMALL) as sandbox:
+        with monkeypatch.context() as patch:
+            patch.setattr("simia_gym.sandbox.sandbox.receive", _interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                sandbox.run("echo late", new_shell())
+        with pytest.raises(Fault, match="sandbox has ended"):
+            sandbox.run("echo next", new_shell())
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_nothing_is_left_when_it_is_closed_in_the_middle() -> None:
     sandbox = Sandbox(Limits(time=60))
     found: list[BaseException] = []

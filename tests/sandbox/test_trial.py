@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -98,6 +99,13 @@ def test_the_fix_depends_on_where_we_are(monkeypatch: pytest.MonkeyPatch) -> Non
     assert trial.why_not("unshare") is not None
     assert trial._fix().startswith("Use Linux")
     assert "apt-get install bubblewrap" in inside
+
+
+def test_without_bash_it_is_bash_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert trial.why_not("unshare") == "there is no /bin/bash"
+    assert "apk add bash" in trial._fix()
 
 
 def test_it_is_an_error_of_the_input() -> None:

@@ -49,6 +49,8 @@ def _run(control: socket.socket, first: socket.socket, disk: Disk, script: bytes
         send(first, {}, script, [book])
         _wait(first, control)
         told, output = receive(first)
+        if "error" in told:
+            raise OSError(told["error"])
         kept = os.pread(book, min(os.fstat(book).st_size, _LONGEST_BOOK), 0)
     finally:
         os.close(book)

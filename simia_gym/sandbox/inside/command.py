@@ -14,7 +14,6 @@ from typing import Any
 from simia_gym.sandbox.inside import kernel
 
 SHELL_FILE = 200  # the descriptor of the shell's bookkeeping
-_SHELLS = ("/bin/bash", "/usr/bin/bash")
 _LAST_PROCESS = b"1"  # the number before that of a command's first process
 _OWN_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
@@ -32,7 +31,6 @@ class Runner:
         self.time, self.output = float(limits["time"]), int(limits["output"])
         self.ids, self.wake = ids, wake
         self.nothing = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-        self.shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), _SHELLS[0])
         kernel.limit(
             {
                 "AS": limits["memory"],
@@ -80,7 +78,7 @@ class Runner:
         ]
         # The shell reads its start-up file first, so that its messages are those of `bash -c SCRIPT`.
         return os.posix_spawn(
-            self.shell,
+            "/bin/bash",
             [b"bash", b"--norc", b"--noprofile", b"-c", script],
             {b"BASH_ENV": b"/proc/self/fd/%d" % SHELL_FILE},
             file_actions=moves,
