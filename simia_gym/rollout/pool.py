@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 
 from simia_gym.assembly.suite import Suite
@@ -22,7 +23,7 @@ from simia_gym.rollout.limit import Clock, TimeUpError
 from simia_gym.rollout.play import play_new, timed_out
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Task
 
 OnDone = Callable[[Record], None]
 
@@ -274,7 +275,8 @@ async def _close_connections() -> None:
 def checked_jobs(store: RecordStore, jobs: Iterator[Job | MissingTask]) -> Iterator[Job | MissingTask]:
     """Check that the episodes in a record were played on the current version of their tasks; return the same jobs.
 
-    Jobs are read only until all episodes of the record are found, so that generated tasks are not all generated.
+    Jobs are read only until all episodes of the record are found, so that generated tasks are not all generated. Those
+    of episodes that are found have tasks without content, for a long record's tasks would fill the memory.
 
     Raises:
         InputError: A task has changed since one of its episodes was recorded.
@@ -283,7 +285,10 @@ def checked_jobs(store: RecordStore, jobs: Iterator[Job | MissingTask]) -> Itera
     known = {(place.task, place.member): (key, place.line) for key, place in places}
     seen: list[Job | MissingTask] = []
     for job in jobs:
-        seen.append(job)
+        if isinstance(job, Job) and (job.task.id, job.member) in known:
+            seen.append(replace(job, task=Task(job.task.id, job.task.split, job.task.kind)))
+        else:
+            seen.append(job)
         if isinstance(job, Job):
             key, line = known.pop((job.task.id, job.member), (job.key, 0))
             if key != job.key:

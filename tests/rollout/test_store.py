@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from simia_gym.assembly.settings import EnvConfig
+from simia_gym.assembly.suite import load_suite
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.policies import Policy
 from simia_gym.record.ledger import Ledger
 from simia_gym.record.records import read_records
 from simia_gym.rollout.store import TakenError, create_store, resume_store
+from simia_gym.types import Task
 
 from .conftest import Roll
 
@@ -145,3 +149,17 @@ def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> N
     assert line == record.to_line()
     assert decode(line) == decode(encode(record.to_json()))
     Ledger.verify(decode(line)["events"], decode(line)["head"])
+
+
+def test_a_resumed_run_keeps_no_task_of_what_is_done(tmp_path: Path) -> None:
+    suite = load_suite(EnvConfig(env="simia/retail-v0", split="train", generated=25))
+    roll = Roll(suite, tmp_path / "r.jsonl")
+    null = suite.load_policy("null")
+    roll(null)
+
+    def tasks() -> int:
+        return sum(isinstance(one, Task) and bool(one.user) for one in gc.get_objects())
+
+    before, counts = tasks(), list[int]()
+    assert roll(null, resume=True, on_done=lambda record: counts.append(tasks())).reused == len(suite.tasks)
+    assert max(counts) - before < 10
