@@ -122,7 +122,7 @@ def test_the_domains_own(tmp_path: Path) -> None:
     ("spec", "words"),
     [
         ("my_agents_b:Dumb", "has no method 'act'"),
-        ("my_agents_b:function", "not a class but a function"),
+        ("my_agents_b:function", "is no class .it is of type function"),
         ("my_agents_b:Greedy", "without arguments.*model"),
     ],
 )
