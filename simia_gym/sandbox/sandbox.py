@@ -109,9 +109,9 @@ class Sandbox:
             InputError: The tree lies outside of the roots, is too large, or has an entry in no directory.
             Fault: The sandbox has ended.
         """
-        whole = in_order({**{root: folder(0o1777 if root in _STICKY else 0o755) for root in self.roots}, **tree})
-        if self._as_laid and self._tree == whole:
+        if self.holds(tree):
             return
+        whole = self._with_roots(tree)
         wrong = problem(whole, self.roots)
         pages = sum(taken(e.kind, len(os.fsencode(e.target)) or len(e.data)) for e in whole.values())
         if wrong is None and (pages > self.limits.disk or len(whole) > self.limits.inodes):
@@ -120,9 +120,18 @@ class Sandbox:
             raise InputError(wrong)
         self._lay_out(whole)
 
+    def holds(self, tree: Tree) -> bool:
+        """Whether a tree stands there as it was put, so that to put it again would do nothing."""
+        return self._as_laid and not self.closed and self._tree == self._with_roots(tree)
+
     def tree(self) -> Tree:
         """Everything below the roots, and the roots themselves, in the order of their paths' bytes."""
         return self._known()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended, by `close` or by a fault."""
+        return not self._close.alive
 
     def close(self) -> None:
         """End every process of the sandbox, and forget its files."""
@@ -135,6 +144,10 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+    def _with_roots(self, tree: Tree) -> dict[str, Entry]:
+        bare = {root: folder(0o1777 if root in _STICKY else 0o755) for root in self.roots}
+        return in_order({**bare, **tree})
 
     def _known(self) -> dict[str, Entry]:
         if self._tree is None:
