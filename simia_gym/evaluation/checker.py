@@ -170,7 +170,7 @@ def check_folder(
     report.loaded, report.name, report.tools = True, domain.name, len(domain.specs)
     progress("parts")
     report.collect(lambda: parts_problems(domain))
-    if not report.ok:
+    if report.problems:
         return report
     report.collect(lambda: _check_files(domain, report))
     report.collect(lambda: _check_tools(domain, report, write_tools))
