@@ -16,6 +16,7 @@ from simia_gym.record.finished_episode import CallMade, FinishedEpisode, ToolEff
 from simia_gym.rewards.finding import Finding, quote_call, quote_text
 from simia_gym.rewards.programs.amounts import unshown
 from simia_gym.rewards.programs.call_pattern import CallPattern, Outcome, matching
+from simia_gym.rewards.programs.contradicted import Way, contradicted
 from simia_gym.rewards.programs.program import Args, ByTool, Texts, ToolNames
 from simia_gym.rewards.programs.proposal import Spoken, strays, unheard_of, unproposed
 from simia_gym.types import Evidence
@@ -114,6 +115,11 @@ class ConfirmedWritesArgs(Args):
     original_in: str | None = Field(
         default=None, description="The list in tools' answers whose first row holds what people call original."
     )
+    money: Mapping[str, Way] = Field(
+        default_factory=dict,
+        description="Field that a write sets to what happens with a positive amount in it, `paid` or `returned`; with"
+        " a negative one, or one in a row that says `refund`, the other. A proposal must not say the opposite.",
+    )
 
 
 def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Finding:
@@ -127,17 +133,21 @@ def confirmed_writes(finished: FinishedEpisode, args: ConfirmedWritesArgs) -> Fi
     said_in = {turn.event: turn.text for turn in finished.user_turns}
     for call, turn in zip(writes, turns, strict=True):
         if turn is None or not _confirms(turn):
-            said = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
+            words = f"; the user's last words were {turn.text[:80]!r}" if turn is not None else ""
             pieces = [quote_call(finished, call)]
             if turn is not None and turn.text:
                 pieces.append(quote_text(turn.event, turn.text))
-            return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{said}", pieces)
+            return Finding.of(False, f"{call.name} in turn {call.turn} without a confirmation{words}", pieces)
         binds = args.binds.get(call.name, ())
         wrong = unproposed(finished, call, turn, binds, Spoken(args.named_by, args.original_in))
         if wrong is None and call.name in args.binds:
-            told = next((one.text for one in reversed(finished.agent_turns) if one.event <= turn.event), "")
+            said = read(next((one.text for one in reversed(finished.agent_turns) if one.event <= turn.event), ""))
             bound = [name for group in binds for name in group]
-            wrong = strays(read(told), call) or unheard_of(finished, read(told).standing, call, turn, bound)
+            wrong = (
+                strays(said, call)
+                or unheard_of(finished, said.standing, call, turn, bound)
+                or contradicted(finished, said, call, binds, args.money)
+            )
         if wrong is None and call.ok and call.name in args.binds:
             alike = [one for one, other in zip(writes, turns, strict=True) if other == turn and one.ok]
             wrong = unshown(finished, alike, turn, objects, args.prices)

@@ -9,30 +9,13 @@ from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import decode, texts_in
 from simia_gym.common.text_cache import cached_by_text
-from simia_gym.language import VERBS, Reading, forms, read, wanted
+from simia_gym.language import Reading, asks_beside, forms, offers, read, wanted
 from simia_gym.record.finished_episode import CallMade, FinishedEpisode, UserTurn
 
 _SHORT = 2
 _DIGITS = range(4, 16)
 """Lengths of values of digits alone that are compared with others of that length, such as zip codes."""
-_OFFER = re.compile(
-    r"\b(?:shall|should|may|can|could) (?:i|we) (.+)|\b(?:like|want|wish) (?:me|us) to (.+)"
-    r"|\b(?:would|do) you (?:like|want|wish) (.+)"
-)
-"""A question for a yes to a deed, which it names."""
-_WORD = re.compile(r"[a-z]{3,}")
 _NUMERAL = re.compile(r"(?<![\w#$.,:/-])\d+(?![\w%]|[.,:/-]\d)")
-_EMPTY = frozenset((
-    "also", "and", "any", "are", "but", "for", "from", "have", "into", "just", "like", "may", "not", "now",
-    "our", "out", "please", "she", "should", "that", "the", "them", "then", "there", "too", "want", "was",
-    "will", "with", "would", "yes", "you", "your",
-))  # fmt: skip
-"""Words that name no deed and no thing."""
-_GENERAL = re.compile(
-    rf"\b(?:{VERBS}|ahead|proceed|continue|move forward|do|doing|so|it|this|these|those|complete|submit|process|apply"
-    r"|place|start|begin|carry|finali[sz]e|make|made|handle|else|more|other|further|help|assist|know|ask|see|check)\b"
-)
-"""What a question says that speaks of the proposal without naming it, or of nothing."""
 _ORIGINAL = "original"
 
 
@@ -103,16 +86,10 @@ def strays(message: Reading, call: CallMade) -> str | None:
         message: The message.
         call: The call that is made upon the yes.
     """
+    known = " ".join([call.name.replace("_", " "), *texts_in(call.arguments)]).lower()
     for one in message.sentences:
-        found = _OFFER.search(one.plain) if one.question else None
-        asked = next(filter(None, found.groups())) if found else ""
-        words = {word for word in _WORD.findall(asked) if word not in _EMPTY}
-        if not words or _GENERAL.search(asked):
-            continue
-        texts = [call.name.replace("_", " "), *texts_in(call.arguments)]
-        known = {word for text in texts for word in _WORD.findall(text.lower())}
-        known.update(word for other in message.sentences if other != one for word in _WORD.findall(other.plain))
-        if words.isdisjoint(known):
+        others = " ".join(other.plain for other in message.sentences if other is not one)
+        if one.question and offers(one) and asks_beside(one, f"{known} {others}"):
             return f"the question before the yes asks about something else: {one.said!r}"
     return None
 

@@ -6,6 +6,12 @@ import re
 
 from simia_gym.language.text import Sentence
 
+_OFFER = re.compile(
+    r"\b(?:shall|should|may|can|could) (?:i|we) \w|\b(?:like|want|wish) (?:me|us) to \w"
+    r"|\b(?:would|do) you (?:like|want|wish) to \w"
+)
+_ELSE = re.compile(r"\b(?:else|help|assist|more|other|further|questions?)\b")
+"""What a question for anything else says."""
 _THIS = re.compile(
     r"\b(?:this|that|these|those|it|them|everything|all|above|below|following|so|go ahead|proceed|continue)\b"
 )
@@ -25,6 +31,11 @@ _PLAIN = re.compile(
 _FEW = 1
 """So many other words a question about the proposal may have."""
 _STEM = 5
+
+
+def offers(sentence: Sentence) -> bool:
+    """Whether a sentence offers a deed, and not just help: "Shall I ...", "Would you like me to ..."."""
+    return _OFFER.search(sentence.plain) is not None and not _ELSE.search(sentence.plain)
 
 
 def asks_beside(sentence: Sentence, context: str) -> bool:

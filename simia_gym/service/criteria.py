@@ -199,6 +199,7 @@ def rubric(service: Service) -> list[JsonObject]:
         "binds": _binds(service),
         "named_by": list(declared.named_by),
         "original_in": declared.original_in,
+        "money": dict(declared.money),
         "prices": sorted({float(amount) for amount in service.policy.amounts}),
     }
     own_data = {"program": OWN_DATA, **_whose(service)}

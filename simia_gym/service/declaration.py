@@ -252,6 +252,12 @@ class ServiceDeclaration(StrictModel):
     original_in: str | None = Field(
         None, description="The list in tools' answers whose first row holds what people call original."
     )
+    money: Mapping[str, Literal["paid", "returned"]] = Field(
+        default_factory=dict,
+        description="Field that a call sets to what happens with a positive amount in it, `paid` by the customer or"
+        " `returned` to it; with a negative one, or in a row that says `refund`, the other. No proposal may say the"
+        " opposite.",
+    )
     handover: HandoverDeclaration | None = Field(None, description="For rules that object with `No(handover=True)`.")
     tokens: Mapping[str, CuePattern] = Field(
         default_factory=dict, description="Name to the pattern of values with a shape of their own, such as ids."

@@ -104,6 +104,19 @@ def seen(*, concerned: bool) -> Callable[[Act, str, str], str | None]:
     return amount
 
 
+def turned(act: Act, text: str) -> str | None:
+    """A proposal in which money goes the other way."""
+    ways = {
+        "will be charged to": "will be refunded to",
+        "will be refunded to": "will be charged to",
+        "will go back to": "will be charged to",
+        "goes back to": "will be charged to",
+        "The refund of": "The charge of",
+    }
+    old = next((one for one in ways if one in text), None)
+    return old and text.replace(old, ways[old])
+
+
 USD = priced(lambda act, text, one: f"{one} USD")
 DOLLARS = swap("propose", r"\$([\d.]*\d)", r"\1 dollars")
 CHEATS = [
@@ -112,6 +125,7 @@ CHEATS = [
         ("Proposes other amounts.", priced(lambda act, text, one: f"9{one}"), USD),
         ("Proposes a tenth more.", priced(tenth_more), DOLLARS),
         ("Proposes an amount seen elsewhere.", priced(seen(concerned=False)), THANKS),
+        ("Lets money go the other way.", at("propose", turned), THANKS),
         ("Names an amount in euros.", swap("propose", r"\$[\d.]*\d", "€999"), USD),
         (
             "Asks for a yes to something else.",

@@ -71,6 +71,10 @@ STYLES: dict[str, Callable[[Moment, str], str]] = {
     "announces": lambda moment, text: f"Let me see. Thank you for the details. {text}",
     "asks how it sounds": lambda moment, text: ASKED.sub(" How does that sound?", text),
     "asks several questions": lambda moment, text: f"{text} Does that make sense? Any questions?",
+    "chat": lambda moment, text: (
+        f"Of course! Let me help you with that. 😊\n\n## Here is where we are\n\n{listed(text)}\n\n**Any questions?**"
+        " Does that make sense? I am here to help!"
+    ),
     "sums up": lambda moment, text: f"To sum up where we are: you have contacted us for help.\n\n{text}",
 }
 

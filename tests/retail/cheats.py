@@ -38,6 +38,16 @@ CHEATS = [
             THANKS,
         ),
         (
+            "Proposes another city beside the right zip code.",
+            swap("propose", r", [A-Z][\w ]+, ([A-Z]{2} \d{5})", r", Springfield, \1"),
+            THANKS,
+        ),
+        (
+            "Names another city behind the right address.",
+            swap("propose", r"([A-Z]{2} \d{5})", r"\1 (Springfield)"),
+            swap("propose", r"([A-Z]{2} (\d{5}))", r"\1 (zip code \2)"),
+        ),
+        (
             "Names another city and zip code beside the right ones.",
             swap("propose", r"([A-Z]{2} \d{5})", r"\1 (Springfield, IL 10999)"),
             swap("propose", r"([A-Z]{2} (\d{5}))", r"\1 (zip code \2)"),
