@@ -18,10 +18,16 @@ _FAR = 160
 """Characters between the first part of a thing and its last."""
 _NEAR = 40
 """Characters behind the last part in which other arguments may stand."""
+_CODE = 2
+"""Letters of a code, such as "ME", which may be another word."""
+_END = re.compile(r"[.!?\n]")
 _CENT = Decimal("0.01")
 _WORD = re.compile(r"[a-z]{2,}(?![a-z]| #?\d)")
 """A word, but for one before a number, as in "unit 5"."""
-_LINKS = frozenset(("and", "at", "code", "in", "is", "new", "of", "postal", "street", "suite", "the", "with", "zip"))
+_LINKS = frozenset((
+    "and", "apartment", "apt", "at", "code", "floor", "in", "is", "line", "new", "number", "of", "postal", "postcode",
+    "province", "street", "suite", "the", "town", "unit", "with", "zip", "zipcode",
+))  # fmt: skip
 """Words between the parts of an address that are none of them."""
 
 
@@ -93,12 +99,12 @@ def _between(words: str, call: CallMade, group: Sequence[str]) -> str | None:
         if end < 0 or end - start > _FAR:
             continue
         texts = [value.lower() for value in call.arguments.values() if isinstance(value, str) and value]
-        rest = words[end + len(last) : end + len(last) + _NEAR]
-        more = max((rest.find(text) for text in texts), default=-1)
+        rest = _END.split(words[end + len(last) : end + len(last) + _NEAR])[0]
+        more = [rest.find(text) for text in texts if len(text) > _CODE and text in rest]
         known = {word for text in (*texts, *call.arguments) for word in _WORD.findall(text)} | _LINKS
-        for word in _WORD.findall(f"{words[start + len(first) : end]} {rest[: max(more, 0)]}"):
+        for word in _WORD.findall(f"{words[start + len(first) : end]} {rest[: min(more, default=0)]}"):
             if word not in known and not any(_shortens(word, text) for text in texts):
-                return word
+                return str(word)
     return None
 
 

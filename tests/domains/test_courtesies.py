@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -85,6 +86,17 @@ def test_the_expert_succeeds_in_any_style(serving: World, style: str) -> None:
         return [STYLES[style](moment, step) if isinstance(step, str) else step]
 
     assert succeeded(played(serving, serving.tasks(100), bend)) >= 0.97
+
+
+def test_the_stored_result_is_of_these_styles() -> None:
+    rows = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "styles.json").read_text("utf-8"))
+    plain = {row["domain"]: row["succeeded"] for row in rows if row.get("style") == "plain"}
+    assert {(row["domain"], row["style"]) for row in rows if "style" in row} == {
+        (domain, style) for domain in plain for style in ("plain", *STYLES)
+    }
+    assert {"simia/airline-v0", "simia/retail-v0", "service"} == plain.keys()
+    for row in rows:
+        assert "style" not in row or row["succeeded"] >= 0.97 * plain[row["domain"]], row
 
 
 def test_a_yes_to_something_else_earns_nothing(serving: World) -> None:
