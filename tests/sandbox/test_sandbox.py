@@ -296,20 +296,28 @@ def test_nothing_is_left_when_it_is_closed_in_the_middle() -> None:
     sandbox.close()
 
 
-def test_no_process_is_left_when_it_is_closed() -> None:
-    def descendants(process: int) -> list[int]:
+@pytest.mark.parametrize("way", WAYS)
+def test_no_process_is_left_when_it_is_closed(way: str) -> None:
+    if reason := why_not(way):
+        pytest.skip(reason)
+
+    def descendants(process: int) -> set[int]:
         path = Path(f"/proc/{process}/task/{process}/children")
-        found = [int(word) for word in path.read_text().split()] if path.exists() else []
-        return found + [child for one in found for child in descendants(one)]
+        found = {int(word) for word in path.read_text().split()} if path.exists() else set()
+        return found.union(*map(descendants, found))
 
     keeper = Keeper.current().pid
-    before = set(descendants(keeper))
-    sandbox = Sandbox(SMALL)
-    mine = set(descendants(keeper)) - before
-    assert len(mine) >= 2
-    sandbox.close()
-    while any(Path(f"/proc/{process}").exists() for process in mine):
+    before = descendants(keeper)
+    several = [Sandbox(SMALL, way=way) for _ in range(10)]
+    mine = descendants(keeper) - before
+    assert len(mine) >= 20
+    for sandbox in several:
+        sandbox.close()
+    for _ in range(1000):
+        if not mine & descendants(keeper):
+            return
         time.sleep(0.01)
+    pytest.fail(f"these are left: {mine & descendants(keeper)}")
 
 
 def test_a_keeper_that_ends_is_replaced() -> None:

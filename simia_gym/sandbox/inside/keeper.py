@@ -116,13 +116,16 @@ def _user_namespace_of_bubblewrap() -> None:
         found = re.search(rb'"child-pid": (\d+)', text)
     if found is None:
         raise OSError(errno.EPERM, "bwrap: no user namespace")
+    child = int(found[1])
     try:
-        made = f"/proc/{int(found[1])}"
+        made = f"/proc/{child}"
         _wait_for_map(f"{made}/uid_map")
         namespace = os.open(f"{made}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
         kernel.enter(namespace, kernel.CLONE_NEWUSER)
     finally:
-        os.kill(maker, signal.SIGKILL)
+        for process in (maker, child):  # the child would wait for ever for a maker that has ended
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         os.waitpid(maker, 0)
     for fd in (told, go, namespace):
         os.close(fd)
