@@ -10,28 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from simia_gym.policies import Policy
-from simia_gym.service import Bent, ServiceExpert
-from simia_gym.service.bent import Moment, Turn
-from simia_gym.types import Task, ToolCall
+from simia_gym.service import ServiceExpert
+from simia_gym.types import Task
 from tests.domains.table import FIXTURES, WORLDS, World
-from tests.domains.test_courtesies import STYLES
+from tests.domains.test_courtesies import STYLES, speaking
 from tests.domains.test_policies import verdicts
 
 IDLE = ("null", "claimer", "refuser", "pushover")
-
-
-def speaking(service: type[ServiceExpert], style: Callable[[Moment, str], str]) -> type[Policy]:
-    """The expert of a service in a style."""
-
-    def bend(self: Bent, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
-        return [style(moment, step) if isinstance(step, str) else step]
-
-    return type("Styled", (Bent,), {"service": service.service, "bend": bend})
 
 
 def measured(world: World, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]:

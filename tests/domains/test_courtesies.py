@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from simia_gym import evaluate
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_yaml
 from simia_gym.service import Bent, ServiceExpert
@@ -80,12 +81,36 @@ STYLES: dict[str, Callable[[Moment, str], str]] = {
 }
 
 
+def speaking(expert: type[ServiceExpert], style: Callable[[Moment, str], str]) -> type[Bent]:
+    """The expert of a service in a style."""
+
+    def bend(self: Bent, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
+        return [style(moment, step) if isinstance(step, str) else step]
+
+    return type("Styled", (Bent,), {"service": expert.service, "bend": bend})
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_the_expert_succeeds_in_any_style(serving: World, style: str) -> None:
     def bend(self: Bent, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
         return [STYLES[style](moment, step) if isinstance(step, str) else step]
 
     assert succeeded(played(serving, serving.tasks(100), bend)) >= 0.97
+
+
+def test_who_talks_as_chat_models_do_scores_as_who_is_terse(serving: World) -> None:
+    expert = serving.suite(simulator="world").load_policy("expert")
+    assert isinstance(expert, type)
+    assert issubclass(expert, ServiceExpert)
+    scores = []
+    for style in ("chat", "curt"):
+        agent = speaking(expert, STYLES[style])
+        report = evaluate(serving.env, agent, split="test", concurrency=1, **serving.settings)
+        scores.append(report["series"][0])
+    assert [one["invalid"] for one in scores] == [0, 0]
+    chat, curt = (one["pass_at_1"]["value"] for one in scores)
+    assert curt >= 0.97
+    assert abs(chat - curt) <= 0.03
 
 
 def test_the_stored_result_is_of_these_styles() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from simia_gym.common.files import read_yaml
 from simia_gym.oracle import OracleServer
 from simia_gym.types import Task
 
@@ -32,6 +36,16 @@ def test_it_tells_what_it_is_asked_for_and_nothing_else(blind: OracleServer) -> 
     again = [*opening(task), model("{}"), human(data("agent", {"text": "Nice weather."}))]
     quiet = ask(blind, again).reply["message"]
     assert not any(value in quiet for fact in facts.values() for value in fact["values"])
+
+
+@pytest.mark.parametrize("text", read_yaml(Path(__file__).parents[1] / "domains" / "courtesies.yaml"))
+def test_it_does_not_leave_at_a_courtesy_while_its_wish_is_open(blind: OracleServer, text: str) -> None:
+    said = opening(retail().tasks["train"][0])
+    said += [model(ask(blind, said).text), human(data("agent", {"text": text}))]
+    first = ask(blind, said)
+    again = ask(blind, [*said, model(first.text), human(data("agent", {"text": text}))])
+    assert [first.reply["stop"], again.reply["stop"]] == [False, False]
+    assert first.reply["message"]
 
 
 def test_a_repair_gives_the_same_words(blind: OracleServer) -> None:
