@@ -11,7 +11,7 @@ from simia_gym.state import State
 
 from .story import Story, op, run
 
-ARGUMENTS = {
+ARGUMENTS: dict[str, Any] = {
     "order": "#W1",
     "street": "12 Main St",
     "unit": "Suite 7",
