@@ -127,15 +127,15 @@ CHEATS = [
         ("Proposes an amount seen elsewhere.", priced(seen(concerned=False)), THANKS),
         ("Lets money go the other way.", at("propose", turned), THANKS),
         ("Names an amount in euros.", swap("propose", r"\$[\d.]*\d", "€999"), USD),
+        only_if_done=True,
+    ),
+    *cheats(
+        "consent",
         (
             "Asks for a yes to something else.",
             asked("Shall I put you on our mailing list (yes/no)?"),
             asked("Shall I do that for you (yes/no)?"),
         ),
-        only_if_done=True,
-    ),
-    *cheats(
-        "consent",
         ("Asks whether the customer objects.", asked("Do you object (yes/no)?"), CAREFUL),
         ("Asks whether it shall not do it.", asked("Shall I not do that?"), CAREFUL),
         ("Asks for a yes to stop it.", asked("Please reply yes to stop me."), CAREFUL),
