@@ -137,8 +137,8 @@ def _office(testbed: Path) -> tuple[Mapping[str, JsonObject], ...]:
             people[user] = {}
             for row in event_rows(file, user):
                 events[f"{user}: {row['start']} {row['summary']}"] = row
-        elif file.is_file() and (row := file_row(file)) is not None:
-            files[f"{ROOT}/{inside.as_posix()}"] = row
+        elif file.is_file() and (found := file_row(file)) is not None:
+            files[f"{ROOT}/{inside.as_posix()}"] = found
     return files, mails, events, people
 
 
@@ -190,7 +190,7 @@ def _args(given: _Evaluation, references: Path) -> JsonObject:
     """
     kind, args = given.function.removeprefix("evaluate_"), dict(given.args)
     if kind in ("contain", "not_contain"):
-        kept = {name: args[name] for name in ("file", "username", "doc_type", "keywords") if name in args}
+        kept: JsonObject = {name: args[name] for name in ("file", "username", "doc_type", "keywords") if name in args}
         if "file" not in kept and "username" not in kept:
             raise ValueError("no file in its arguments")
         return kept

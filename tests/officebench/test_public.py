@@ -56,7 +56,7 @@ def play(folder: Path, task: str, *calls: tuple[str, dict[str, Any]]) -> float:
     """The reward of calls, each in its app."""
     env = gym.make(ENV, data=str(folder), split="all")
     env.reset(options={"task": task})
-    reward, app = 0.0, "system"
+    app = "system"
     for name, arguments in [*calls, ("system_finish_task", {"answer": ""})]:
         needed = name.partition("_")[0]
         turns = [ToolCall(name, arguments)]
@@ -65,9 +65,9 @@ def play(folder: Path, task: str, *calls: tuple[str, dict[str, Any]]) -> float:
             turns = [ToolCall("system_switch_app", {"target_app": app}), *turns]
         for turn in turns:
             _, reward, ended, _, info = env.step(AnswerGrammar().render(Calls((turn,))))
-        if ended:
-            assert info["verdict"].valid
-            return float(reward)
+            if ended:
+                assert info["verdict"].valid
+                return float(reward)
     raise AssertionError("the episode goes on")
 
 

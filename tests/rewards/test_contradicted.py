@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from simia_gym.state import State
 
 from .story import Story, op, run
 
-ARGUMENTS: dict[str, Any] = {
+ARGUMENTS: Mapping[str, Any] = {
     "order": "#W1",
     "street": "12 Main St",
     "unit": "Suite 7",

@@ -119,7 +119,7 @@ def mail_row(path: Path, user: str) -> JsonObject:
 
     def read() -> JsonObject:
         with path.open("rb") as file:
-            mail: EmailMessage = BytesParser(policy=policy.default).parse(file)  # type: ignore[arg-type]
+            mail: EmailMessage = BytesParser(policy=policy.default).parse(file)
         body = mail.get_body(("plain", "html"))
         content = "" if body is None else str(body.get_content())
         heads = {name: str(mail[name] or "") for name in ("from", "to", "subject")}
@@ -137,8 +137,7 @@ def event_rows(path: Path, user: str) -> Iterator[JsonObject]:
     """
     icalendar = library("icalendar", "icalendar")
     calendar = _tried(path, lambda: icalendar.Calendar.from_ical(path.read_bytes()))
-    for event in calendar.walk("VEVENT"):
-        yield _tried(path, lambda event=event: _event(event, user))
+    yield from _tried(path, lambda: [_event(event, user) for event in calendar.walk("VEVENT")])
 
 
 def _event(event: Any, user: str) -> JsonObject:
