@@ -65,7 +65,7 @@ def _owners(finished: FinishedEpisode, call: CallMade, args: OwnDataArgs) -> lis
         row = finished.initial.get(place.table, key) if isinstance(key, str) else None
         if row is not None and (call.writes or key not in args.readable):
             owners.append(key if place.field is None else row[place.field])
-    return owners
+    return [owner for owner in owners if owner is not None]  # a free slot is nobody's
 
 
 class HeardArgs(Args):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, Literal, get_args
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from simia_gym.actions.calls import MAX_CHARACTERS
 from simia_gym.assembly.resources import RESOURCE_NAMES, Resources
@@ -84,6 +86,15 @@ def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
     return suite
 
 
+def without_keys(spec: EnvSpec | None) -> EnvSpec | None:
+    """A specification without API keys: people print it, and write it to files."""
+    if spec is None:
+        return None
+    kept = copy(spec)
+    kept.kwargs = {name: value for name, value in spec.kwargs.items() if name not in ("api_key", "api_keys")}
+    return kept
+
+
 class SimiaEnv(gymnasium.Env[str, str]):
     """A Gymnasium environment whose observations and actions are texts; the reward comes at the last step.
 
@@ -123,6 +134,10 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self.broken: Fault | None = None
         self.observation_space = TextSpace()
         self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; Gymnasium sets ``spec`` from outside, which is kept without API keys."""
+        super().__setattr__(name, without_keys(value) if name == "spec" else value)
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simia_gym.assembly.task_order import Order
 from simia_gym.common.event_loop import run_sync
-from simia_gym.env import OnFault, SimiaEnv, log_once, step_values
+from simia_gym.env import OnFault, SimiaEnv, log_once, step_values, without_keys
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.types import PolicyAction, Task
@@ -70,6 +70,10 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._again = np.zeros(num_envs, dtype=np.bool_)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; Gymnasium sets ``spec`` from outside, which is kept without API keys."""
+        super().__setattr__(name, without_keys(value) if name == "spec" else value)
 
     @property
     def tasks(self) -> Sequence[Task]:

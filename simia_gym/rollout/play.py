@@ -95,7 +95,8 @@ async def play_new(
             except InputError as error:
                 if isinstance(error, StorageError):
                     raise
-                raise Fault("bad_action", f"act() returned no action: {error.what}", role="policy") from error
+                message = f"act() returned no action: {InputError(error.what, fix=error.fix)}"
+                raise Fault("bad_action", message, role="policy") from error
     except Fault as fault:
         episode.fail(fault)
     except (KeyboardInterrupt, TimeUpError, StorageError):

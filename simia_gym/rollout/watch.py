@@ -86,8 +86,11 @@ class Watch:
             raise EndpointLostError(self.message)
 
     def _always_bug(self, role: str, kind: str, message: str) -> bool:
-        """Whether all episodes so far ended with the same exception of the policy; stops the run after a few."""
-        name = message.partition(":")[0] if (role, kind) == ("policy", "bug") else ""
+        """Whether all episodes so far ended with the same bug of the policy; stops the run after a few.
+
+        That is an exception, or a reply that is no action, such as ``None``.
+        """
+        name = message.partition(":")[0] if role == "policy" and kind in ("bug", "bad_action") else ""
         if self._ended_otherwise or not name or name != (self._bug or name):
             self._ended_otherwise = True
             return False

@@ -212,7 +212,9 @@ class OwnerDeclaration(StrictModel):
     """Whose row an argument names: the table, and its field that holds the owner's id (the key itself if none)."""
 
     table: str = Field(description="The table of which the argument is a key.")
-    field: str | None = Field(None, description="The field that holds the owner's id; the key itself if not given.")
+    field: str | None = Field(
+        None, description="The field that holds the owner's id; the key itself if not given. A null is nobody's."
+    )
 
 
 class KindDeclaration(StrictModel):

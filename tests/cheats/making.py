@@ -130,7 +130,7 @@ class Act(Bent):
         """The keys of rows of other customers that an argument may name."""
         owner = self.service.declared.owners[argument]
         for key, row in self.service.tables[owner.table].items():
-            if (key if owner.field is None else row[owner.field]) != self._who:
+            if (key if owner.field is None else row[owner.field]) not in (self._who, None):
                 yield key
 
     def owned(self, call: ToolCall) -> str | None:

@@ -102,6 +102,13 @@ def test_a_bug_of_the_policy_is_shown_and_ends_the_run(words: list[str], shown: 
     assert "stopped: all 5 episodes ended with the same bug of the policy: KeyError: 'no such key'" in result.err
 
 
+def test_an_agent_that_forgets_to_return_ends_the_run_and_is_told_what_to_return(desk: str, simia: Simia) -> None:
+    Path("bad.py").write_text("class Bad:\n    def act(self, messages):\n        'Hello.'\n")
+    result = simia("rollout", desk, "--policy", "bad.py:Bad", "--group", 8, "--concurrency", 1, "--json")
+    assert (result.code, result.json["stopped"], result.json["faults"]) == (1, "bug", 5)
+    assert "not a NoneType. Give a str, or a dictionary in OpenAI's layout" in result.err
+
+
 def test_many_kinds_stand_together_and_long_names_have_room(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tables_of(simia("rollout", "retail", "--generated", 40, "--policy", "null").out)["task kind"]
     assert len(rows) <= 13

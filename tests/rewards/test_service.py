@@ -21,7 +21,11 @@ from tests.work import calls_in
 BASE = State.from_tables(
     {
         "users": {"ada_1": {"user_id": "ada_1"}, "bob_2": {"user_id": "bob_2"}},
-        "orders": {"#W1": {"order_id": "#W1", "user_id": "ada_1"}, "#W2": {"order_id": "#W2", "user_id": "bob_2"}},
+        "orders": {
+            "#W1": {"order_id": "#W1", "user_id": "ada_1"},
+            "#W2": {"order_id": "#W2", "user_id": "bob_2"},
+            "#FREE": {"order_id": "#FREE", "user_id": None},
+        },
     }
 )
 NAMES = (*RetailWorld.tools, "cancel_other")
@@ -56,6 +60,9 @@ NOBODY: tuple[str, JsonObject, str] = ("find_user_id_by_email", {"email": "x"}, 
         ({}, (ADA, ("cancel_pending_order", {"order_id": "#W1"}, "{}")), True),
         ({}, (ADA, ("get_order_details", {"order_id": "#W1"}, "{}")), True),
         ({}, (ADA, READ_OTHER), False),
+        ({}, (ADA, ("get_order_details", {"order_id": "#FREE"}, "{}")), True),
+        ({}, (ADA, ("cancel_pending_order", {"order_id": "#FREE"}, "{}")), True),
+        ({}, (ADA, ("cancel_pending_order", {"order_id": "#FREE"}, "{}"), READ_OTHER), False),
         ({}, (ADA, ("get_order_details", {"order_id": "#W2"}, "Error: no")), False),
         ({}, (("get_order_details", {"order_id": "#W1"}, "{}"),), False),
         ({}, (ADA, ADA), True),
