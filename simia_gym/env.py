@@ -128,6 +128,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         if on_fault not in get_args(OnFault):
             raise InputError(f"on_fault is {on_fault!r}", where="on_fault", fix="Use truncate, raise or mark.")
         self.render_mode, self.on_fault = render_mode, on_fault
+        self._spec: EnvSpec | None = None
         self.suite = make_suite(env_id, kwargs)
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episode = self.suite.episode()
@@ -135,9 +136,14 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self.observation_space = TextSpace()
         self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; Gymnasium sets ``spec`` from outside, which is kept without API keys."""
-        super().__setattr__(name, without_keys(value) if name == "spec" else value)
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """How it was made, as Gymnasium says it from outside, without API keys."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = without_keys(spec)
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -59,6 +60,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     ) -> None:
         self.num_envs = num_envs
         self.render_mode, self.on_fault = render_mode, on_fault
+        self._spec: EnvSpec | None = None
         first = SimiaEnv(env_id, on_fault=on_fault, task_order=task_order, **kwargs)
         self.suite, self.task_order = first.suite, first.task_order
         self.lanes = [first, *(copy(first) for _ in range(num_envs - 1))]
@@ -71,9 +73,14 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._again = np.zeros(num_envs, dtype=np.bool_)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; Gymnasium sets ``spec`` from outside, which is kept without API keys."""
-        super().__setattr__(name, without_keys(value) if name == "spec" else value)
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """How it was made, as Gymnasium says it from outside, without API keys."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = without_keys(spec)
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -200,7 +200,11 @@ class World:
         if isinstance(result, str):
             observation = result
         else:
-            observation = own_code(f"writing what tool {call.name} returned", _write_result, result)
+            try:
+                observation = _write_result(result)
+            except (TypeError, ValueError, RecursionError) as error:
+                message = f"writing what tool {call.name} returned raised {type(error).__name__}: {error}"
+                raise Fault("bug", message, role="world") from error
         limits = self.limits[call.name]
         if (ops or len(observation) > limits.observation) and (large := limits.too_large(ops, observation)):
             answer = error_transition(f"Error: the answer is too large: {large}", TOO_LARGE)
