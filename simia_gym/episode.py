@@ -103,6 +103,7 @@ class Episode:
         self.native_tools = False
         self._begun = self._native = False
         self._as_tool = domain.grammar.observation_role == "tool"
+        self._invents: Callable[[str], bool] | None = getattr(domain.grammar, "invents", None)
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
@@ -333,6 +334,8 @@ class Episode:
                 return step
             text, parsed = read_action(self.domain.grammar, action)
             more = further_fields(action)
+            if self._invents is not None and ("<tool_response>" in text or "\nObservation:" in text):
+                more |= {"invented": True} if self._invents(text) else {}
             self._provider = more.get("provider")
             self.turn += 1
             called: Calls | None = None

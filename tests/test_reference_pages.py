@@ -123,7 +123,7 @@ def test_events() -> None:
     rare = {
         "transition": {"reveals"},
         "start": {"dev", "grammar", "history", "uncounted"},
-        "action": {"beside", "finish_reason", "provider"},
+        "action": {"beside", "finish_reason", "invented", "provider"},
         "invalid": {"calls"},
     }
     assert {kind: keys | rare.get(kind, set()) for kind, keys in seen.items()} == {kind: shown[kind] for kind in seen}

@@ -46,10 +46,14 @@ _MAY_BE_JSON = re.compile(r"[ \t\n\r]*+[{\[`]")
 _FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
 _JSON_START = re.compile(r"\{|\[\s*+[{\]]")
 # Signs of an attempted call: call syntax of other models, truncated tags, and call JSON inside prose.
-_DIALECT = re.compile(r"</?\|?(?:tool_?calls?|function_?calls?)\b|<function=|\[TOOL_CALLS\]", re.IGNORECASE)
+_DIALECT = re.compile(
+    r"""(?<![`"'\u201c])(?:</?\|?(?:tool_?calls?|function_?calls?)\b|<function=|\[TOOL_CALLS\])""", re.IGNORECASE
+)  # not in quotes
 _MARKUP = re.compile(r"[<`{\[]")
 _CUT = re.compile(r"<to(?:o(?:l(?:_(?:c(?:al?)?)?)?)?)?\s*\Z")
-_INLINE = re.compile(r"""\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:""")
+_INLINE = re.compile(
+    r"""(?<!`)\{\s*+["']name["']\s*+:\s*+["'][^"'{}]*+["']\s*+,\s*+["'](?:arguments|parameters)["']\s*+:"""
+)
 _NAME_KEY = re.compile(r"""["']?(?:name|function)["']?\s*+:""")
 _ARGUMENTS_KEY = re.compile(r"""["']?(?:arguments|parameters)["']?\s*+:""")
 
@@ -118,6 +122,19 @@ class ToolsGrammar:
             return Calls((call_from(value),))
         content, calls = message_parts(value)
         return self.parse(content) if calls is None else Calls(calls.calls, strip_thinking(content).strip())
+
+    def invents(self, text: str) -> bool:
+        """Whether a reply goes on behind its calls with an observation that the policy has invented."""
+        if _RESPONSE not in text and f"\n{_OBSERVATION}" not in text:
+            return False
+        cuts: list[int] = []
+        start: int | None = 0
+        try:
+            while start is not None and not cuts:
+                start = _scan(text, start, [], [], cuts)
+        except ActionError:
+            pass
+        return bool(cuts)
 
     def instructions(
         self, tools: Sequence[JsonObject], compact: bool = False, parallel: bool = True, replies: Replies = "user"
@@ -264,8 +281,8 @@ def _whole_json(text: str, start: int) -> tuple[Any] | None:
     return (value,) if end == len(text) else None
 
 
-def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int | None:
-    """Collect calls and the text around them.
+def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall], cuts: list[int] | None = None) -> int | None:
+    """Collect calls and the text around them; into ``cuts`` where an invented observation begins.
 
     Returns the index after a closing mark of thinking without an opening one, if there is one: all text before it is
     thinking.
@@ -280,12 +297,17 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall]) -> int
         kind = mark.group()
         if kind in CLOSINGS:
             return end
-        if kind == _OBSERVATION and (not calls or text[at - 1] != "\n"):  # a word of a message or of a final answer
+        begins = at == 0 or text[at - 1] == "\n"
+        quoted = not begins and text[at - 1] == "`" != kind[0] and text.startswith("`", at + len(kind.rstrip()))
+        # Words of a message or of a final answer: a mark in quotes, and an observation that follows no call.
+        if quoted or (kind == _OBSERVATION and not (calls and begins)) or (kind == _RESPONSE and not (calls or begins)):
             parts.append(text[position:end])
             position = end
             continue
         parts.append(text[position:at])
         if kind in (_RESPONSE, _OBSERVATION):  # invented by the policy: nothing behind it counts
+            if cuts is not None:
+                cuts.append(at)
             return _thinking_end(text, end)
         if kind in THINKING:
             close = text.find(THINKING[kind], end)

@@ -106,6 +106,7 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         "invalid": sum(one.invalid for one in tasks),
         "length": sum(one.cut_off for one in tasks),
         "context_overflows": sum(one.overflows for one in tasks),
+        "invented_observations": sum(one.invented for one in tasks),
         "pass_at_1": mean_over_tasks([one.successes / one.valid for one in valid], seed=seed),
         "pass_hat_k": hat,
         "pass_at_k": at,

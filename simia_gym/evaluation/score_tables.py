@@ -68,7 +68,7 @@ def _lines(one: JsonObject, *, faults: bool) -> Iterator[str]:
     reward = one["mean_reward"]
     bounds = " to ".join(number(bound, 3) for bound in reward["interval"] or ())
     yield f"mean reward {number(reward['value'], 3)}" + (f" (95% CI {bounds})" if bounds else "")
-    yield from limit_words(one["length"], one["context_overflows"])
+    yield from limit_words(one["length"], one["context_overflows"], one["invented_observations"])
     if one["invalid"] and faults:
         kinds = ", ".join(f"{name} x {count}" for name, count in one["faults"].items())
         be = "is invalid and counts" if one["invalid"] == 1 else "are invalid and count"

@@ -124,6 +124,13 @@ class Budget(FairQueue[tuple[Role, int, float, Guess], Reservation]):
             }
 
     @property
+    def share(self) -> float:
+        """The share of the budget that is used up, by the limit that is nearest; 0 without limits."""
+        with self._lock:
+            used = ((self._calls, self.max_calls), (self._tokens, self.max_tokens), (self._cost, self.max_cost))
+            return max((float(count / limit) for count, limit in used if limit), default=0.0)
+
+    @property
     def idle(self) -> bool:
         """Whether there is no reservation."""
         with self._lock:

@@ -65,6 +65,7 @@ class ActionEvent(_InTurn):
     beside: str = ""
     provider: JsonObject = Field(default_factory=dict)
     finish_reason: str = ""
+    invented: bool = False
 
 
 class InvalidEvent(_InTurn):

@@ -20,6 +20,7 @@ from simia_gym.policies import Policy
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Job, MissingTask, Plan, make_jobs, world_group
 from simia_gym.rollout.limit import Clock, TimeUpError
+from simia_gym.rollout.pacing import Pacing
 from simia_gym.rollout.play import play_new, timed_out
 from simia_gym.rollout.store import RecordStore
 from simia_gym.rollout.summary import Summary
@@ -124,12 +125,12 @@ class Pool:
         several = asyncio.Event()
         if not self.inline:
             several.set()
-        count = min(self._concurrency, self.total)
+        count, pacing = min(self._concurrency, self.total), Pacing(self.suite.resources.budget)
         workers: list[asyncio.Task[None]] = []
         try:
             with self.playing():
                 for number in range(count):
-                    workers.append(asyncio.create_task(self._work(queue, store, several, first=not number)))
+                    workers.append(asyncio.create_task(self._work(queue, store, several, pacing, first=not number)))
                     # Yield now and then, so that first requests are sent before all episodes are prepared. Yielding
                     # after each worker would let the first episodes run far ahead, and the last ones finish alone.
                     if number % (count // _START_ROUNDS + 1) == 0:
@@ -149,7 +150,13 @@ class Pool:
         return self.summary
 
     async def _work(
-        self, queue: Iterator[Job | MissingTask], store: RecordStore, several: asyncio.Event, *, first: bool
+        self,
+        queue: Iterator[Job | MissingTask],
+        store: RecordStore,
+        several: asyncio.Event,
+        pacing: Pacing,
+        *,
+        first: bool,
     ) -> None:
         if not first:
             await several.wait()
@@ -165,7 +172,10 @@ class Pool:
                     if not self._has_room(store):
                         return
                     try:
-                        record, line, times = await self.play_job(job, several.set)
+                        async with pacing.episode():
+                            if self._halted:
+                                return
+                            record, line, times = await self.play_job(job, several.set)
                     except StorageError as error:
                         # Raised at the end, so that the episodes in flight keep the replies that were paid for.
                         self._full = error

@@ -39,6 +39,7 @@ class Tally:
         turns: Sum of turns.
         cut_off: Number of actions that a token limit cut off (``finish_reason`` ``length``), in all episodes.
         overflows: Number of episodes that were cut because they outgrew the policy's context.
+        invented: Number of actions that went on with an observation that the policy had invented, in all episodes.
     """
 
     episodes: int = 0
@@ -48,12 +49,14 @@ class Tally:
     turns: int = 0
     cut_off: int = 0
     overflows: int = 0
+    invented: int = 0
 
     def add(self, record: Record) -> None:
         """Count one episode."""
         self.episodes += 1
         self.cut_off += sum("finish_reason" in event for event in record.events)
         self.overflows += record.ended == CONTEXT_LIMIT
+        self.invented += sum("invented" in event for event in record.events)
         if record.valid and record.reward is not None:
             self.valid += 1
             self.successes += record.success
@@ -148,11 +151,14 @@ class Summary:
             self.shadow["masked"] += 1
 
 
-def limit_words(cut_off: int, overflows: int) -> list[str]:
-    """Lines on actions and episodes that a limit of the policy's model cut off."""
-    words = [f"cut off by max_tokens (finish_reason length): {counted(cut_off, 'action')}"] if cut_off else []
-    outgrown = f"outgrew the policy's context, cut and judged: {counted(overflows, 'episode')}"
-    return [*words, outgrown] if overflows else words
+def limit_words(cut_off: int, overflows: int, invented: int) -> list[str]:
+    """Lines on actions and episodes that were cut off: by a limit of the policy's model, or at what it invented."""
+    lines = {
+        f"cut off by max_tokens (finish_reason length): {counted(cut_off, 'action')}": cut_off,
+        f"outgrew the policy's context, cut and judged: {counted(overflows, 'episode')}": overflows,
+        f"cut at an invented observation: {counted(invented, 'action')}": invented,
+    }
+    return [words for words, count in lines.items() if count]
 
 
 def fault_name(record: Record) -> str:

@@ -320,6 +320,11 @@ def test_a_call_in_another_dialect_is_an_error_that_names_it(text: str, dialect:
         "[see note (a)]",
         "Your order (#W1)",
         "Observation: it is late.\nObservation: it rains.",
+        "Answers of tools stand between <tool_response> and </tool_response>.",
+        "Mistral writes `[TOOL_CALLS]` before its calls, others `<function=name>`.",
+        "Calls stand between `<tool_call>` and `</tool_call>`.",
+        'The mark "[TOOL_CALLS]" is a token of its own.',
+        'Send `{"name": "get_order", "arguments": {}}` to the server.',
     ],
 )
 def test_prose_that_quotes_a_call_stays_a_message(text: str) -> None:
@@ -338,6 +343,8 @@ def test_a_call_inside_thinking_does_not_run(begin: str, end: str) -> None:
 def test_nothing_behind_an_invented_observation_runs(answer: str) -> None:
     assert GRAMMAR.parse(f"{CALL}\n{answer}\n{CALL}\nIt is shipped.") == Calls((ORDER,))
     assert GRAMMAR.parse(f"{CALL} My {answer}") == Calls((ORDER,), "My" if "<" in answer else f"My {answer}")
+    assert GRAMMAR.invents(f"{CALL}\n{answer}\nIt is shipped.")
+    assert not GRAMMAR.invents(f"{CALL}{CALL}")
     quoted = json.dumps({"name": "note", "arguments": {"text": f"a\n{answer}"}})
     text = f"<tool_call>{quoted}</tool_call>{CALL}"
     assert GRAMMAR.parse(text) == Calls((ToolCall("note", {"text": f"a\n{answer}"}), ORDER))

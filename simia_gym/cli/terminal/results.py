@@ -76,7 +76,7 @@ def _rows(kinds: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 def fault_lines(summary: Summary) -> list[str]:
     """One line on faults, and one example of each."""
-    limits = limit_words(summary.all.cut_off, summary.all.overflows)
+    limits = limit_words(summary.all.cut_off, summary.all.overflows, summary.all.invented)
     if not summary.all.invalid:
         return [f"faults: none; valid episodes: {summary.all.episodes}", *limits]
     verbs = "is invalid and counts" if summary.all.invalid == 1 else "are invalid and count"
@@ -101,6 +101,7 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
         "fault_kinds": dict(sorted(summary.faults.items())),
         "length": total.cut_off,
         "context_overflows": total.overflows,
+        "invented_observations": total.invented,
         "reused": summary.reused,
         "kinds": {
             kind: {name: getattr(tally, name) for name in _PER_KIND} for kind, tally in sorted(summary.kinds.items())
