@@ -92,7 +92,8 @@ class LLMJudge:
     async def judge(self, finished: FinishedEpisode, criteria: Sequence[Criterion]) -> list[Finding]:
         """Judge criteria concurrently, each in requests of its own; see `simia_gym.rewards.rubric.Judge`.
 
-        The episode's ledger, if any, gets the answers in the order of the criteria.
+        The episode's ledger, if any, gets the answers in the order of the criteria. After a request has failed, no
+        question behind it is asked, and the ledger gets the answers up to it.
 
         Raises:
             Fault: A model call failed, or the record is too long.
@@ -113,12 +114,14 @@ class LLMJudge:
             gating = criterion.required or criterion.kind == "forbidden"
             votes = self.votes_gating if gating else self.votes
             ballots.append(_Ballot(self.model, finished, question, prompt, nonce, votes, position * stride))
-        found = await asyncio.gather(*(ballot.decide() for ballot in ballots), return_exceptions=True)
+        tasks = [asyncio.ensure_future(ballot.decide()) for ballot in ballots]
+        failed = await _first_failure(tasks)
         if finished.ledger is not None:
-            for ballot in ballots:
+            # Which answers behind the first failure arrived is chance.
+            for ballot in ballots if failed is None else ballots[: failed + 1]:
                 for request, reply in sorted(ballot.exchanges, key=lambda pair: pair[0].ordinal):
                     record(request, reply, finished.ledger, finished.turns)
-        return _values(found)
+        return [task.result() for task in (tasks if failed is None else [tasks[failed]])]
 
     def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
         """The common prefix of all prompts about episodes of a task."""
@@ -211,6 +214,23 @@ class _Ballot:
         if good and not (strict and bad):
             return Finding.of(verdict == "met", reason, good), []
         return Finding.unknown(reason), bad or [f"{verdict!r} needs evidence, and there is none"]
+
+
+async def _first_failure(tasks: Sequence[asyncio.Task[Any]]) -> int | None:
+    """Wait for tasks, and cancel those behind one that fails; gives the index of the first that has failed."""
+    failed: int | None = None
+    pending: set[asyncio.Task[Any]] = set(tasks)
+    try:
+        while pending:
+            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            failed = next((at for at, task in enumerate(tasks[:failed]) if task.done() and task.exception()), failed)
+            for task in tasks[failed + 1 :] if failed is not None else ():
+                task.cancel()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return failed
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
