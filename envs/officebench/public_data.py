@@ -30,6 +30,7 @@ from simia_gym.types import JsonObject, Split, Task
 
 _FIX = "Name a checkout of OfficeBench, or a folder with a .jsonl of its tasks and the folders testbeds and references."
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")
+_CALENDAR = re.compile(r"calendar/([^/]+)\.ics$")
 _PROGRAM = "simia_gym.envs.officebench.evaluators:"
 
 
@@ -144,7 +145,10 @@ def _office(testbed: Path) -> tuple[Mapping[str, JsonObject], ...]:
 
 def _public(item: _Subtask, testbed: Path, references: Path) -> Public:
     files, mails, events, people = _office(testbed)
-    named = [item.username, *_NAME.findall(item.task), *(str(one.args.get("username", "")) for one in item.evaluation)]
+    named = [item.username, *_NAME.findall(item.task)]
+    for one in item.evaluation:  # upstream, an event or a mail makes a calendar or a mailbox for any name
+        named.append(str(one.args.get("username", "")))
+        named += _CALENDAR.findall(str(one.args.get("file", "")))
     users = {name.capitalize() for name in (*people, *named) if name}
     criteria: list[JsonObject] = []
     causes: list[str] = []
