@@ -125,12 +125,13 @@ def test_mistake_is_named(file: str, old: str, new: str, where: str, what: str, 
     (folder / file).write_text(changed)
     named, _, words = where.partition(": ")
     if where == "-":
-        named = f"{file}:{changed[: text.index(old)].count(NEW) + 1}"
-    elif words:
-        whole = (folder / named).read_text()
-        named += f":{whole[: whole.index(words)].count(NEW) + 1}"
+        places = [f"{file}:{changed[: text.index(old)].count(NEW) + 1}"]
+    else:
+        lines = (folder / named).read_text().split(NEW) if words else []
+        places = [f"{named}:{number}" for number, line in enumerate(lines, 1) if words in line] or [named]
     problems = check_folder(folder).problems
     assert all(problem.fix and NEW not in str(problem) for problem in problems)
     found = [problem for problem in problems if what in str(problem)]
     assert found, [str(problem) for problem in problems]
-    assert any(f"/{named}:" in f"{problem.where}:" for problem in found), [problem.where for problem in found]
+    stand = [f"{problem.where}:" for problem in found]
+    assert any(f"/{place}:" in where for place in places for where in stand), stand
