@@ -108,7 +108,7 @@ def test_other_commands_say_that_they_were_interrupted(
     def stop(*words: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checking, "check_folder", stop)
+    monkeypatch.setattr(checking, "check_watched", stop)
     result = simia("check", desk)
     assert (result.code, result.err) == (130, "simia: interrupted\n")
 
