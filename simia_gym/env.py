@@ -137,7 +137,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
 
     @property
-    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+    def spec(self) -> EnvSpec | None:
         """How it was made, as Gymnasium says it from outside, without API keys."""
         return self._spec
 

@@ -74,7 +74,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self._again = np.zeros(num_envs, dtype=np.bool_)
 
     @property
-    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+    def spec(self) -> EnvSpec | None:
         """How it was made, as Gymnasium says it from outside, without API keys."""
         return self._spec
 

@@ -169,11 +169,9 @@ class Pool:
                     continue
                 record = known = store.finished.get(job.key)
                 if record is None:
-                    if not self._has_room(store):
-                        return
                     try:
                         async with pacing.episode():
-                            if self._halted:
+                            if not self._has_room(store):
                                 return
                             record, line, times = await self.play_job(job, several.set)
                     except StorageError as error:

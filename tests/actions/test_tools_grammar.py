@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from simia_gym.actions import get_grammar, strip_thinking
 from simia_gym.actions.thinking import THINKING
+from simia_gym.actions.tools_grammar import ToolsGrammar
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, JsonObject, Say, ToolCall
 
@@ -343,8 +344,8 @@ def test_a_call_inside_thinking_does_not_run(begin: str, end: str) -> None:
 def test_nothing_behind_an_invented_observation_runs(answer: str) -> None:
     assert GRAMMAR.parse(f"{CALL}\n{answer}\n{CALL}\nIt is shipped.") == Calls((ORDER,))
     assert GRAMMAR.parse(f"{CALL} My {answer}") == Calls((ORDER,), "My" if "<" in answer else f"My {answer}")
-    assert GRAMMAR.invents(f"{CALL}\n{answer}\nIt is shipped.")
-    assert not GRAMMAR.invents(f"{CALL}{CALL}")
+    assert ToolsGrammar().invents(f"{CALL}\n{answer}\nIt is shipped.")
+    assert not ToolsGrammar().invents(f"{CALL}{CALL}")
     quoted = json.dumps({"name": "note", "arguments": {"text": f"a\n{answer}"}})
     text = f"<tool_call>{quoted}</tool_call>{CALL}"
     assert GRAMMAR.parse(text) == Calls((ToolCall("note", {"text": f"a\n{answer}"}), ORDER))
