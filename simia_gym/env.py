@@ -128,13 +128,13 @@ class SimiaEnv(gymnasium.Env[str, str]):
         if on_fault not in get_args(OnFault):
             raise InputError(f"on_fault is {on_fault!r}", where="on_fault", fix="Use truncate, raise or mark.")
         self.render_mode, self.on_fault = render_mode, on_fault
-        self._spec: EnvSpec | None = None
         self.suite = make_suite(env_id, kwargs)
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
         self.episode = self.suite.episode()
         self.broken: Fault | None = None
         self.observation_space = TextSpace()
         self.action_space = TextSpace(max_length=MAX_CHARACTERS, samples=self.suite.domain.samples)
+        self._spec: EnvSpec | None = None  # last, so that pickling names what of the suite cannot travel
 
     @property
     def spec(self) -> EnvSpec | None:

@@ -60,7 +60,6 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
     ) -> None:
         self.num_envs = num_envs
         self.render_mode, self.on_fault = render_mode, on_fault
-        self._spec: EnvSpec | None = None
         first = SimiaEnv(env_id, on_fault=on_fault, task_order=task_order, **kwargs)
         self.suite, self.task_order = first.suite, first.task_order
         self.lanes = [first, *(copy(first) for _ in range(num_envs - 1))]
@@ -72,6 +71,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._again = np.zeros(num_envs, dtype=np.bool_)
+        self._spec: EnvSpec | None = None
 
     @property
     def spec(self) -> EnvSpec | None:

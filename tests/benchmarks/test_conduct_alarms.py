@@ -16,7 +16,6 @@ REAL = {
 FALSE = {
     "31-0",  # the reservation is named by its route
     "f9dae203-ed4b-4eb1-aa8b-e0c27f68e3f9",  # a yes if a condition holds, which it does
-    "74232053-3f8b-4765-9b86-35a3ec668a64",  # a range of prices in a catalogue, rounded up to whole dollars
 }
 
 
