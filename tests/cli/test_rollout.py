@@ -109,6 +109,23 @@ def test_an_agent_that_forgets_to_return_ends_the_run_and_is_told_what_to_return
     assert "not a NoneType. Give a str, or a dictionary in OpenAI's layout" in result.err
 
 
+def test_replies_that_were_cut_are_counted_in_table_and_json(desk: str, simia: Simia) -> None:
+    Path("cut.py").write_text(
+        "class Cut:\n"
+        "    def act(self, messages):\n"
+        "        if len(messages) > 3:\n"
+        "            return {'role': 'assistant', 'content': 'And so I', 'finish_reason': 'length'}\n"
+        '        return \'<tool_call>{"name": "get_member", "arguments": {}}</tool_call>\\n<tool_response>\\nAda\'\n'
+    )
+    words = ("rollout", desk, "--policy", "cut.py:Cut", "--episodes", 3, "--max-turns", 2)
+    value = simia(*words, "--json", "--out", "j.jsonl").json
+    assert (value["length"], value["invented_observations"], value["context_overflows"]) == (3, 3, 0)
+    shown = simia(*words, "--out", "t.jsonl")
+    assert "cut off by max_tokens (finish_reason length): 3 actions" in shown.out + shown.err
+    assert "cut at an invented observation: 3 actions" in shown.out + shown.err
+    assert simia("replay", "t.jsonl").code == 0
+
+
 def test_many_kinds_stand_together_and_long_names_have_room(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tables_of(simia("rollout", "retail", "--generated", 40, "--policy", "null").out)["task kind"]
     assert len(rows) <= 13
