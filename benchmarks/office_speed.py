@@ -78,6 +78,8 @@ def main() -> None:
             slow.append(theirs(path, options.actions))
     result = {
         "python": platform.python_version(),
+        "tasks_a_pass": made,
+        "actions_a_pass": options.actions,
         "steps_per_cpu_second": {"episode": shown(fast), "interpreter_per_action": shown(slow)},
         "times": round(statistics.median(fast) / statistics.median(slow)),
     }

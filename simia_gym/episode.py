@@ -334,8 +334,8 @@ class Episode:
                 return step
             text, parsed = read_action(self.domain.grammar, action)
             more = further_fields(action)
-            if self._invents is not None and ("<tool_response>" in text or "\nObservation:" in text):
-                more |= {"invented": True} if self._invents(text) else {}
+            if self._invents is not None and self._invents(text):
+                more["invented"] = True
             self._provider = more.get("provider")
             self.turn += 1
             called: Calls | None = None

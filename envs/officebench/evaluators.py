@@ -43,7 +43,6 @@ class Place(Args):
 
     file: str | None = Field(default=None, description="A path in the office.")
     username: str | None = Field(default=None, description="Whose mails.")
-    doc_type: str = Field(default="", description="The kind of the file, as the benchmark names it.")
 
 
 class ContainArgs(Place):

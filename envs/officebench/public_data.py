@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
 from simia_gym.common.files import read_json, read_jsonl
 from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData, files_hash
+from simia_gym.envs.officebench.apps.calendar import event_key
 from simia_gym.envs.officebench.evaluators import allowed_values
 from simia_gym.envs.officebench.formats.reading import event_rows, file_row, mail_row
 from simia_gym.envs.officebench.paths import ROOT
@@ -101,7 +102,8 @@ def read_public(path: Path) -> list[Public]:
     """
     if not path.is_dir():
         raise InputError("there is no such folder", where=str(path), fix=_FIX)
-    found = [_public(item, testbed, references) for item, testbed, references in _subtasks(path)]
+    office = cache(_office)  # tasks share testbeds; the next reading sees what has changed
+    found = [_public(item, office(testbed), references) for item, testbed, references in _subtasks(path)]
     if not found:
         raise InputError("holds no tasks", where=str(path), fix=_FIX)
     return found
@@ -120,8 +122,10 @@ def _subtasks(path: Path) -> Iterator[tuple[_Subtask, Path, Path]]:
         yield item, folder / "testbed", folder / "reference"
 
 
-@cache
-def _office(testbed: Path) -> tuple[Mapping[str, JsonObject], ...]:
+_Office: TypeAlias = tuple[Mapping[str, JsonObject], ...]
+
+
+def _office(testbed: Path) -> _Office:
     """The rows of a testbed: files, mails, events, and the users who have mails or events."""
     files: dict[str, JsonObject] = {}
     mails: dict[str, JsonObject] = {}
@@ -137,14 +141,18 @@ def _office(testbed: Path) -> tuple[Mapping[str, JsonObject], ...]:
             user = file.stem.capitalize()
             people[user] = {}
             for row in event_rows(file, user):
-                events[f"{user}: {row['start']} {row['summary']}"] = row
+                key, number = event_key(row), 1
+                while key in events:  # a calendar may hold an event twice
+                    number += 1
+                    key = f"{event_key(row)} ({number})"
+                events[key] = row
         elif file.is_file() and (found := file_row(file)) is not None:
             files[f"{ROOT}/{inside.as_posix()}"] = found
     return files, mails, events, people
 
 
-def _public(item: _Subtask, testbed: Path, references: Path) -> Public:
-    files, mails, events, people = _office(testbed)
+def _public(item: _Subtask, office: _Office, references: Path) -> Public:
+    files, mails, events, people = office
     named = [item.username, *_NAME.findall(item.task)]
     for one in item.evaluation:  # upstream, an event or a mail makes a calendar or a mailbox for any name
         named.append(str(one.args.get("username", "")))
@@ -194,7 +202,7 @@ def _args(given: _Evaluation, references: Path) -> JsonObject:
     """
     kind, args = given.function.removeprefix("evaluate_"), dict(given.args)
     if kind in ("contain", "not_contain"):
-        kept: JsonObject = {name: args[name] for name in ("file", "username", "doc_type", "keywords") if name in args}
+        kept: JsonObject = {name: args[name] for name in ("file", "username", "keywords") if name in args}
         if "file" not in kept and "username" not in kept:
             raise ValueError("no file in its arguments")
         return kept

@@ -33,7 +33,7 @@ def files(state: State, call: ToolCall) -> dict[str, Row]:
 
 
 def mails(state: State, call: ToolCall) -> dict[str, Row]:
-    """The mailboxes of the users whom the call names; of one mail that it reads, that alone with its like."""
+    """The mailboxes of the users whom the call names."""
     return _of_users("mails", state, call)
 
 

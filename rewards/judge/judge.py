@@ -121,7 +121,9 @@ class LLMJudge:
             for ballot in ballots if failed is None else ballots[: failed + 1]:
                 for request, reply in sorted(ballot.exchanges, key=lambda pair: pair[0].ordinal):
                     record(request, reply, finished.ledger, finished.turns)
-        return [task.result() for task in (tasks if failed is None else [tasks[failed]])]
+        if failed is not None:
+            await tasks[failed]  # raises its fault
+        return [task.result() for task in tasks]
 
     def _opening(self, finished: FinishedEpisode, nonce: str) -> Prompt:
         """The common prefix of all prompts about episodes of a task."""

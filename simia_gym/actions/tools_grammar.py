@@ -298,9 +298,8 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall], cuts: 
         if kind in CLOSINGS:
             return end
         begins = at == 0 or text[at - 1] == "\n"
-        quoted = not begins and text[at - 1] == "`" != kind[0] and text.startswith("`", at + len(kind.rstrip()))
-        # Words of a message or of a final answer: a mark in quotes, and an observation that follows no call.
-        if quoted or (kind == _OBSERVATION and not (calls and begins)) or (kind == _RESPONSE and not (calls or begins)):
+        # Words of a message or of a final answer: an observation that follows no call.
+        if (kind == _OBSERVATION and not (calls and begins)) or (kind == _RESPONSE and not (calls or begins)):
             parts.append(text[position:end])
             position = end
             continue

@@ -12,8 +12,8 @@ from simia_gym.llm.budget import Budget
 class Pacing:
     """Lets episodes begin: the first alone, a further one if the rest of the budget pays it and what is in flight.
 
-    What an episode takes is the mean so far. An episode that is alone always begins, so that a
-    run ends by the budget's own fault.
+    What an episode takes is the mean so far. An episode that is alone always begins, so that a run ends by the
+    budget's own fault.
 
     Args:
         budget: The budget; ``None`` for none, which lets every episode begin at once.

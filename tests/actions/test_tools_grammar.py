@@ -323,7 +323,6 @@ def test_a_call_in_another_dialect_is_an_error_that_names_it(text: str, dialect:
         "Observation: it is late.\nObservation: it rains.",
         "Answers of tools stand between <tool_response> and </tool_response>.",
         "Mistral writes `[TOOL_CALLS]` before its calls, others `<function=name>`.",
-        "Calls stand between `<tool_call>` and `</tool_call>`.",
         'The mark "[TOOL_CALLS]" is a token of its own.',
         'Send `{"name": "get_order", "arguments": {}}` to the server.',
     ],

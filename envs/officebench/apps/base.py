@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simia_gym.envs.officebench.paths import KINDS, normalised
+from simia_gym.envs.officebench.paths import KINDS, normalised, path_for
 from simia_gym.envs.officebench.slices import known_user
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 from simia_gym.types import Row
+
+CONVERTING = "Failed to convert the file."
+"""How the error of a conversion begins."""
 
 
 def existing(db: Draft, path: str, kind: str, failed: str) -> tuple[str, Row]:
@@ -44,6 +47,25 @@ def user_of(db: Draft, name: str, failed: str) -> str:
     return user
 
 
-def document(kind: str, paragraphs: list[str]) -> Mapping[str, Any]:
+def document(kind: str, paragraphs: Sequence[str]) -> Mapping[str, Any]:
     """The row of a file of paragraphs."""
-    return {"kind": kind, "paragraphs": paragraphs}
+    return {"kind": kind, "paragraphs": list(paragraphs)}
+
+
+def new_file(db: Draft, path: str, kind: str, failed: str) -> str:
+    """The path of a file that is made.
+
+    Raises:
+        ToolError: ``exists``: there is one; ``bad_path``: see `path_for`.
+    """
+    whole = path_for(path, kind, failed)
+    if db.has("files", whole):
+        raise ToolError(failed, "exists", f"There is a file {whole} already.")
+    return whole
+
+
+def converted(db: Draft, source: str, paragraphs: Sequence[str], target: str, kind: str) -> str:
+    """Make a file of the paragraphs of another one; gives the observation."""
+    path = new_file(db, target, kind, CONVERTING)
+    db.put("files", path, document(kind, paragraphs))
+    return f"Successfully convert {source} to {path}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from simia_gym.domain.tools import tool
@@ -42,11 +42,10 @@ class Calendar(World):
         begin, end = time_of(time_start, failed), time_of(time_end, failed)
         if end <= begin:
             raise ToolError(failed, "bad_time", f"It ends at {time_end}, which is not after {time_start}.")
-        key = f"{name}: {time_start} {summary}"
-        if db.has("events", key):
-            raise ToolError(failed, "exists", f"{name}'s calendar has this event already.")
         row = {"user": name, "summary": summary, "start": time_start, "end": time_end}
-        db.put("events", key, {**row, "description": DESCRIPTION, "location": LOCATION})
+        if db.has("events", event_key(row)):
+            raise ToolError(failed, "exists", f"{name}'s calendar has this event already.")
+        db.put("events", event_key(row), {**row, "description": DESCRIPTION, "location": LOCATION})
         return f"Successfully create a new event to {name}'s calendar."
 
     @tool(effect="write", reads=("desk/main", "people", EVENTS), writes=("events/*",))
@@ -78,6 +77,11 @@ class Calendar(World):
         if not rows:
             return f"No events found for {name}."
         return f"Successfully list events for {name}:\n" + "\n".join(_text(row) for *_, row in rows)
+
+
+def event_key(row: Mapping[str, str]) -> str:
+    """The key of an event: who has it, when it begins, and what it is."""
+    return f"{row['user']}: {row['start']} {row['summary']}"
 
 
 def of_user(db: Draft | State, name: str) -> Iterator[tuple[str, Row]]:

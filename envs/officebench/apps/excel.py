@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
-from simia_gym.envs.officebench.apps.base import document, existing
+from simia_gym.envs.officebench.apps.base import CONVERTING, converted, existing, new_file
 from simia_gym.envs.officebench.cells import cell_for, plain_lines, table_text, typed
-from simia_gym.envs.officebench.paths import path_for
 from simia_gym.envs.officebench.slices import FILES
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
@@ -77,20 +76,5 @@ class Excel(World):
             excel_file_path: The path of the Excel file.
             pdf_file_path: The path of the new PDF file.
         """
-        failed = "Failed to convert the file."
-        _, row = existing(db, excel_file_path, "xlsx", failed)
-        path = new_file(db, pdf_file_path, "pdf", failed)
-        db.put("files", path, document("pdf", plain_lines(row["cells"])))
-        return f"Successfully convert {excel_file_path} to {path}"
-
-
-def new_file(db: Draft, path: str, kind: str, failed: str) -> str:
-    """The path of a file that is made.
-
-    Raises:
-        ToolError: ``exists``: there is one; ``bad_path``: see `path_for`.
-    """
-    whole = path_for(path, kind, failed)
-    if db.has("files", whole):
-        raise ToolError(failed, "exists", f"There is a file {whole} already.")
-    return whole
+        _, row = existing(db, excel_file_path, "xlsx", CONVERTING)
+        return converted(db, excel_file_path, plain_lines(row["cells"]), pdf_file_path, "pdf")

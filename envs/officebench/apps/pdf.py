@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
-from simia_gym.envs.officebench.apps.base import document, existing
-from simia_gym.envs.officebench.apps.excel import new_file
+from simia_gym.envs.officebench.apps.base import CONVERTING, converted, existing
 from simia_gym.envs.officebench.slices import FILES
 from simia_gym.state import Draft
 
@@ -32,7 +31,8 @@ class Pdf(World):
             pdf_file_path: The path of the PDF file.
             word_file_path: The path of the new Word file.
         """
-        return self._converted(db, pdf_file_path, word_file_path, "docx")
+        _, row = existing(db, pdf_file_path, "pdf", CONVERTING)
+        return converted(db, pdf_file_path, row["paragraphs"], word_file_path, "docx")
 
     @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
     def pdf_convert_to_image(self, db: Draft, pdf_file_path: str, image_file_path: str) -> str:
@@ -42,11 +42,5 @@ class Pdf(World):
             pdf_file_path: The path of the PDF file.
             image_file_path: The path of the new picture, which ends with .png or .jpg.
         """
-        return self._converted(db, pdf_file_path, image_file_path, "image")
-
-    def _converted(self, db: Draft, source: str, target: str, kind: str) -> str:
-        failed = "Failed to convert the file."
-        _, row = existing(db, source, "pdf", failed)
-        path = new_file(db, target, kind, failed)
-        db.put("files", path, document(kind, list(row["paragraphs"])))
-        return f"Successfully convert {source} to {path}"
+        _, row = existing(db, pdf_file_path, "pdf", CONVERTING)
+        return converted(db, pdf_file_path, row["paragraphs"], image_file_path, "image")

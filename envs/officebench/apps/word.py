@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
-from simia_gym.envs.officebench.apps.base import document, existing
-from simia_gym.envs.officebench.apps.excel import new_file
+from simia_gym.envs.officebench.apps.base import CONVERTING, converted, document, existing, new_file
 from simia_gym.envs.officebench.slices import FILES
 from simia_gym.envs.officebench.texts import problem_of
 from simia_gym.errors import ToolError
@@ -60,8 +59,5 @@ class Word(World):
             word_file_path: The path of the Word file.
             pdf_file_path: The path of the new PDF file.
         """
-        failed = "Failed to convert the file."
-        _, row = existing(db, word_file_path, "docx", failed)
-        path = new_file(db, pdf_file_path, "pdf", failed)
-        db.put("files", path, document("pdf", list(row["paragraphs"])))
-        return f"Successfully convert {word_file_path} to {path}"
+        _, row = existing(db, word_file_path, "docx", CONVERTING)
+        return converted(db, word_file_path, row["paragraphs"], pdf_file_path, "pdf")

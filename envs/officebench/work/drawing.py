@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from simia_gym.envs.officebench.apps.calendar import DESCRIPTION, LOCATION
+from simia_gym.envs.officebench.apps.calendar import DESCRIPTION, LOCATION, event_key
 from simia_gym.envs.officebench.apps.email import free_id
 from simia_gym.envs.officebench.cells import name_of
 from simia_gym.envs.officebench.paths import normalised
@@ -98,7 +98,7 @@ class Drawn:
         """Key and row of an event."""
         times = {"start": f"{day} {start}:00", "end": f"{day} {end}:00"}
         row: JsonObject = {"user": user, "summary": summary, **times, "description": DESCRIPTION, "location": LOCATION}
-        return f"{user}: {row['start']} {summary}", row
+        return event_key(row), row
 
     def fill_day(self, user: str, day: date, most: int, early: bool = False) -> list[tuple[int, int]]:
         """Fill a day with a lunch break, with ``early`` also the first hour, and events that do not overlap.

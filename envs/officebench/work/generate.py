@@ -51,7 +51,7 @@ def fixed_tasks(split: Split) -> list[Task]:
 
 def _task(task_id: str, split: Split, number: int, seed: str) -> Task:
     several = split == "test"
-    names = [kind.name for kind in kinds().values() if (len(set(kind.apps)) > 1) == several]
+    names = [kind.name for kind in kinds().values() if (len(kind.apps) > 1) == several]
     kind, rng = kinds()[names[number % len(names)]], random.Random(seed)
     while True:
         drawn = Drawn(rng)
@@ -79,7 +79,7 @@ def _task(task_id: str, split: Split, number: int, seed: str) -> Task:
         gold=tuple(_played(kind.way, drawn)),
         goal=tuple(drawn.goal),
         criteria=tuple(criteria),
-        options={"apps": len(set(kind.apps))},
+        options={"apps": len(kind.apps)},
     )
 
 
