@@ -31,7 +31,7 @@ domain
 users policies
 llm contracts
 language views record
-actions state
+actions state trees
 types
 common prompts sandbox spaces
 errors

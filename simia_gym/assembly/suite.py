@@ -76,6 +76,9 @@ class Suite:
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
+        if self.domain.world is not None and (config.shadow or self.simulator_name in ("world", "hybrid")):
+            with foreign_code(self.domain.folder):
+                self.domain.world.ready()
         self.reward = self._make_reward()
         self.warnings = self._look_ahead(self.make_simulator())
         if config.user is not None:

@@ -78,6 +78,13 @@ class World:
         """Set a domain's limits; those that a tool sets for itself stay."""
         self.limits = {name: limits.but(spec.limits) for name, spec in self.tools.items()}
 
+    def ready(self) -> None:
+        """Check, before any episode, that the tools can run on this machine; override it if they may not.
+
+        Raises:
+            InputError: They cannot; it says what to do.
+        """
+
     async def ask(self, role: str, text: str, *, system: str = "") -> str:
         """Ask the language model of a role that ``domain.yaml`` declares under ``roles``; for tools.
 

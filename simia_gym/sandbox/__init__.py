@@ -10,11 +10,12 @@ from simia_gym.errors import SandboxUnavailable
 from simia_gym.sandbox.entries import Entry, Tree, folder
 from simia_gym.sandbox.limits import Limits
 from simia_gym.sandbox.pool import Pool
-from simia_gym.sandbox.sandbox import Result, Sandbox
+from simia_gym.sandbox.sandbox import ROOTS, Result, Sandbox
 from simia_gym.sandbox.shell import Shell, new_shell
 from simia_gym.sandbox.trial import missing_tools, working_way
 
 __all__ = [
+    "ROOTS",
     "Entry",
     "Limits",
     "Pool",

@@ -1,0 +1,1 @@
+"""The domain ``os``: a shell on a file tree."""
