@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import load_suite
+from simia_gym.assembly.suite import domain_of
 from simia_gym.cli.options import AsJson
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE
@@ -22,8 +22,8 @@ def describe_environment(env: str) -> dict[str, Any]:
         InputError: The environment does not load.
     """
     name, folder = resolve_env(env)
-    suite = load_suite(EnvConfig(env=name, domain=folder, split="all"))
-    domain, several = suite.domain, suite.domain.config.grammar
+    domain = domain_of(EnvConfig(env=name, domain=folder))
+    several = domain.config.grammar
     return {
         "id": env,
         "title": domain.config.title,

@@ -20,7 +20,7 @@ from simia_gym.cli.terminal.results import environments_table, results_json, res
 from simia_gym.common.output import Output, complain, shown_command, tell, to_continue
 from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import env_ids
-from simia_gym.errors import InputError, SimiaError
+from simia_gym.errors import InputError, SandboxUnavailable, SimiaError
 from simia_gym.llm.accounts import accounts
 from simia_gym.rollout.run import Ended, Run, RunSettings, opened
 from simia_gym.rollout.summary import spending_json
@@ -80,7 +80,8 @@ def _play_all(typed: Typed, svg: Path | None, *, verbose: bool, json: bool) -> i
     """Play every registered environment, one after the other, each with a record of its own.
 
     Returns:
-        The highest of the environments' exit codes, 2 for one that cannot be played.
+        The highest of the environments' exit codes, 2 for one that cannot be played; one that needs a sandbox, on a
+        machine that has none, does not count.
 
     Raises:
         InputError: An option cannot hold for all environments.
@@ -110,6 +111,9 @@ def _play_all(typed: Typed, svg: Path | None, *, verbose: bool, json: bool) -> i
             try:
                 run = ready(typed, env, replace(settings, out=record), sources, resources)
                 codes.append(play_and_show(output, run, show, verbose=verbose))
+            except SandboxUnavailable as error:
+                complain(f"{env}: {error}")
+                output.result({"env": env, "unavailable": str(error)})
             except (SimiaError, OSError) as error:
                 known = typed.as_typed(error) if isinstance(error, InputError) else error
                 complain(f"{env}: {known}")

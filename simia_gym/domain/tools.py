@@ -184,17 +184,22 @@ class ToolSpec:
 
     def masked(self, value: Any) -> Any:
         """A JSON value with a mark for everything in its texts that `masks` match."""
-        if isinstance(value, str):
-            for pattern in self.masks:
-                value = re.sub(pattern, MASK, value)
-            return value
-        if isinstance(value, Mapping):
-            return {self.masked(key): self.masked(item) for key, item in value.items()}
-        return [self.masked(item) for item in value] if isinstance(value, Sequence) else value
+        return masked(value, self.masks)
 
     @cached_property
     def _write_patterns(self) -> tuple[tuple[str, ...], ...]:
         return tuple(pointer_parts(f"/{pattern}") for pattern in self.writes)
+
+
+def masked(value: Any, masks: Sequence[str]) -> Any:
+    """A JSON value with a mark for everything in its texts that these regular expressions match."""
+    if isinstance(value, str):
+        for pattern in masks:
+            value = re.sub(pattern, MASK, value)
+        return value
+    if isinstance(value, Mapping):
+        return {masked(key, masks): masked(item, masks) for key, item in value.items()}
+    return [masked(item, masks) for item in value] if isinstance(value, Sequence) else value
 
 
 def _kind(schema: Any) -> str:

@@ -51,6 +51,7 @@ class World:
         waiting: Names of the tools that are coroutine functions, such as a command that runs in a sandbox.
         io: Whether a tool, `opening` or `end` is a coroutine function.
         optional_roles: Roles of models without which its tools work, too, by a rule of their own.
+        opening_masks: Regular expressions of what cannot be repeated in what `opening` writes; see `ToolSpec.masks`.
         renderers: Tool name to the function that writes its observation. A loaded domain sets them.
         limits: Tool name to the greatest sizes of its calls and answers.
     """
@@ -59,6 +60,7 @@ class World:
     waiting: ClassVar[frozenset[str]] = frozenset()
     io: ClassVar[bool] = False
     optional_roles: ClassVar[frozenset[str]] = frozenset()
+    opening_masks: ClassVar[tuple[str, ...]] = ()
     limits: Mapping[str, Limits] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

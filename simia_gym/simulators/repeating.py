@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.tools import masked
 from simia_gym.types import ToolCall, Transition
 
 
@@ -31,7 +32,9 @@ class RepeatingSimulator:
         self.stateless: bool = getattr(simulator, "stateless", False)
         self.masked = 0
         self._simulator, self._domain = simulator, domain
-        self._events = (event for event in events if event["type"] == "transition" and event.get("call") is not None)
+        answered = [event for event in events if event["type"] == "transition"]
+        self._opened = next((event for event in answered if event.get("call") is None), None)
+        self._events = (event for event in answered if event.get("call") is not None)
 
     def begin(self, context: StepContext) -> None:
         """Prepare the simulator for the episode."""
@@ -39,16 +42,25 @@ class RepeatingSimulator:
 
     async def open(self, context: StepContext) -> Transition:
         """Return the simulator's first observation."""
-        return await self._simulator.open(context)
+        answer = await self._simulator.open(context)
+        world = self._domain.world
+        return answer if world is None else self._repeated(answer, self._opened, world.opening_masks, context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer the next call."""
         answer = await self._simulator.call(call, context)
-        event, spec = next(self._events, None), self._domain.specs.get(call.name)
-        if event is None or spec is None or not spec.masks:
+        spec = self._domain.specs.get(call.name)
+        event = next(self._events, None)
+        return answer if spec is None else self._repeated(answer, event, spec.masks, context)
+
+    def _repeated(
+        self, answer: Transition, event: Mapping[str, Any] | None, masks: Sequence[str], context: StepContext
+    ) -> Transition:
+        """The recorded answer, if the answer differs from it in what the masks match alone; else the answer."""
+        if event is None or not masks:
             return answer
         got, recorded = [answer.observation, answer.ops], [event.get("observation"), event.get("ops")]
-        if encode(got) == encode(recorded) or encode(spec.masked(got)) != encode(spec.masked(recorded)):
+        if encode(got) == encode(recorded) or encode(masked(got, masks)) != encode(masked(recorded, masks)):
             return answer
         self.masked += 1
         ops = None if answer.ops is None else tuple(event["ops"])

@@ -54,6 +54,8 @@ def environments_table(title: str, results: Iterable[Mapping[str, Any]]) -> Fitt
 def _how_it_ended(result: Mapping[str, Any]) -> str:
     if "error" in result:
         return "failed"
+    if "unavailable" in result:
+        return "unavailable: no sandbox"
     if "interrupted" in result:
         return "interrupted"
     if "stopped" in result:
