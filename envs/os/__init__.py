@@ -1,0 +1,1 @@
+"""A machine's command line, AgentBench's OS domain: the agent runs scripts of bash in a sandbox."""
