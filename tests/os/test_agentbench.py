@@ -34,10 +34,10 @@ def write(tmp_path: Path) -> Write:
     def write(*tasks: Any, name: str = "bench/tasks.jsonl", **scripts: str) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        for script, text in scripts.items():
+        for script, code in scripts.items():
             place = tmp_path / script
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text)
+            place.write_text(code)
         if name.endswith("l"):
             path.write_text("".join(f"{task if isinstance(task, str) else json.dumps(task)}\n" for task in tasks))
         else:
