@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import PurePosixPath
 
-_UNITS = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P"))}
+_UNITS = {unit: Decimal(1024) ** power for power, unit in enumerate(("", "K", "M", "G", "T", "P"))}
 _SIZE = re.compile(r"([+-]?\d{1,40}(?:\.\d{1,40})?)\s*(?:([KMGTP]?)B?|Bytes?)", re.IGNORECASE)
 
 
