@@ -44,7 +44,7 @@ def nothing_else(finished: FinishedEpisode, args: Args) -> Finding:
 
 def _plain(text: str) -> str | Decimal:
     """An answer without what says nothing: spaces, quotes around it, a final stop."""
-    plain = " ".join(text.split()).strip("\"'`").removesuffix(".")
+    plain = " ".join(text.split()).removesuffix(".").strip("\"'`").removesuffix(".")
     if len(plain) > _LONGEST:
         return plain
     try:

@@ -36,8 +36,9 @@ def _close_files(d: Drawn) -> None:
     for path in (chosen := sorted(_some(d, paths))):
         d.file(f"{path}{end}", d.notes(1), d.rng.choice(_MODES))
         d.want_mode(f"{path}{end}", mode)
-    for path in set(paths) - set(chosen):
-        d.file(path, d.notes(1), d.rng.choice(_MODES))
+    for path in paths:
+        if path not in chosen:
+            d.file(path, d.notes(1), d.rng.choice(_MODES))
     d.folder(f"{work}/{d.stem()}{end}")
     d.values |= {"folder": work, "end": end, "mode": f"{mode:o}"}
     d.gold = [f"chmod {mode:o} {quoted(*(f'{path}{end}' for path in chosen))}"]
@@ -77,7 +78,7 @@ def _others_write(d: Drawn) -> None:
 
 
 def _unpack(d: Drawn) -> None:
-    members = archive(d)[1]
+    members = archive(d, modes=(0o644, 0o755))[1]
     target = d.values["target"] = f"{d.top}/{d.stem()}"
     d.want_folder(target)
     for name, entry in members.items():
@@ -271,7 +272,7 @@ def _repair_path(d: Drawn) -> None:
 
 def _repair_end(d: Drawn) -> None:
     right, prints, _ = _counting(d)
-    _repair(d, right, right.replace(f"{d.rng.choice(('do', 'done'))}\n", "", 1), prints)
+    _repair(d, right, right.replace("done\n", ""), prints)
 
 
 def _repair_column(d: Drawn) -> None:

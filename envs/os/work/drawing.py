@@ -7,50 +7,29 @@ import struct
 import tarfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from simia_gym.common.json_encoding import as_text
+from simia_gym.common.files import read_yaml
 from simia_gym.sandbox import Entry, Tree, folder
 from simia_gym.sandbox.entries import in_order
 from simia_gym.state import make_pointer
+from simia_gym.trees import row_of, time_text
 from simia_gym.types import JsonObject, Split
 
-PROJECTS: Mapping[Split, Sequence[str]] = {
-    "train": tuple(
-        "atlas beacon canyon delta ember falcon garnet harbor indigo jasper kestrel lantern meadow nimbus orchid pelican"
-        " quartz raven saffron thistle umbra violet willow zephyr".split()
-    ),
-    "dev": ("acorn", "birchwood", "cobalt", "driftwood", "eclipse", "fjord", "granite", "heather"),
-    "test": tuple(
-        "amber bramble cinder dune estuary foxglove glacier hazel ivory juniper knoll lagoon marble nutmeg opal".split()
-    ),
-}
-"""The names of projects: each task has one, so that splits share no task."""
+WORDS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
+
+
+def words(name: str) -> list[str]:
+    """Words of a sort."""
+    found: str = WORDS[name]
+    return found.split()
+
+
 ROOTS = ("/root", "/srv", "/home")
-FOLDERS = ("archive", "assets", "drafts", "exports", "inbox", "jobs", "library", "media", "notes", "parts", "shared")
-STEMS = tuple(
-    "agenda backlog budget catalog changes contacts credits diary digest errata events figures glossary guide history"
-    " index invoice journal ledger letters manual memo minutes orders outline payroll plan prices readings recipes"
-    " roster samples schedule sketch stock summary survey tickets totals vendors visits".split()
-)
+FOLDERS, STEMS = words("folders"), words("stems")
+NOTES: Sequence[str] = WORDS["notes"]
 ENDS = (".txt", ".md", ".log", ".csv", ".dat", ".cfg")
-NOTES = (
-    "The delivery comes on Thursday before noon.",
-    "Nobody has answered the second letter yet.",
-    "The meter in the cellar was read twice.",
-    "All keys hang on the board next to the door.",
-    "The first draft is longer than the last one.",
-    "Two of the lamps in the hall are broken.",
-    "The list was checked and signed by both.",
-    "Ask for a receipt at the counter.",
-    "The train leaves from the other platform.",
-    "The paint needs a day to dry.",
-    "We ordered twelve chairs and got ten.",
-    "The map on the wall is out of date.",
-    "Water the plants before the weekend.",
-    "The spare parts lie in the blue box.",
-)
 _BEGIN = 1_680_000_000
 _SECONDS = 30_000_000
 
@@ -69,7 +48,7 @@ class Drawn:
 
     def __init__(self, rng: random.Random, split: Split) -> None:
         self.rng = rng
-        root, names = rng.choice(ROOTS), rng.sample(PROJECTS[split], 2)
+        root, names = rng.choice(ROOTS), rng.sample(words(split), 2)
         self.top, beside = (f"{root}/{name}" for name in names)
         self.values: dict[str, str] = {}
         self.tree: dict[str, Entry] = {}
@@ -180,7 +159,7 @@ class Drawn:
     def setup(self) -> list[JsonObject]:
         """The operations that make the files."""
         tree = in_order(self.tree)
-        made: list[JsonObject] = [_op("add", "files", path, row(entry)) for path, entry in tree.items()]
+        made: list[JsonObject] = [_op("add", "files", path, row_of(entry)) for path, entry in tree.items()]
         return made + [
             _op("add", "times", path, {"time": time_text(entry.time), "fixed": True}) for path, entry in tree.items()
         ]
@@ -189,23 +168,13 @@ class Drawn:
     def tests(self) -> list[JsonObject]:
         """The operations that test the goal."""
         return [
-            _op("test", "files", path, None if entry is None else row(entry))
+            _op("test", "files", path, None if entry is None else row_of(entry))
             for path, entry in sorted(self.goal.items())
         ]
 
 
 def _op(op: str, table: str, path: str, value: Any) -> JsonObject:
     return {"op": op, "path": make_pointer(table, path), "value": value}
-
-
-def row(entry: Entry) -> JsonObject:
-    """The row of an entry."""
-    if entry.kind == "link":
-        return {"kind": entry.kind, "target": entry.target}
-    made: JsonObject = {"kind": entry.kind, "mode": f"{entry.mode:04o}"}
-    if entry.kind == "file":
-        made["text"] = as_text(entry.data)
-    return made
 
 
 def as_lines(lines: Iterable[str]) -> str:
@@ -231,7 +200,3 @@ def squeezed(data: bytes) -> bytes:
     """Data in the form of gzip, stored as they are: at most 65,535 bytes."""
     stored = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + data
     return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + stored + struct.pack("<II", zlib.crc32(data), len(data))
-
-
-def time_text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

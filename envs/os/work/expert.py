@@ -50,7 +50,7 @@ def plan_for(opening: str) -> Generator[str, str, str | None]:
     """The plan for the task whose sentence is a line of the opening."""
     for line in reversed(opening.splitlines()):
         try:
-            way, values = requests().read(line)
+            way, values = requests().read(line.removeprefix("Task: "))
         except ValueError:
             continue
         return PLANS[way](values)

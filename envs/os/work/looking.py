@@ -5,32 +5,16 @@ A maker computes the answer from what it has drawn; it runs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 
-from simia_gym.envs.os.work.drawing import NOTES, Drawn, as_lines, packed
+from simia_gym.envs.os.work.drawing import NOTES, WORDS, Drawn, as_lines, packed, words
 from simia_gym.sandbox import Entry, folder
 
-USERS = tuple(
-    "aaron beth carlos dina elif fatou georg hana igor julia kemal lena mateo nadia otto paula ravi selma timo ursula"
-    " viktor wanda xenia yusuf zora anton bruno clara dario edith felix greta hugo irene jakob karin louis marta nils"
-    " olga".split()
-)
+USERS, SETTINGS, PLACES = words("users"), words("settings"), words("places")
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
-MESSAGES = (
-    "disk check begun",
-    "the page ERROR was shown",
-    "connection closed by peer",
-    "no INFO about the caller",
-    "cache is warm",
-    "WARN mail sent to the owner",
-    "job queued again",
-    "DEBUG output is off",
-    "request took too long",
-)
 COLUMNS = ("hours", "costs", "units", "weight", "score", "travel")
 NAMES = ("BASE", "CACHE", "DATA", "LEVEL", "LOGS", "MODE", "PREFIX", "REGION", "STAGE", "TARGET", "VERSION", "ZONE")
-SETTINGS = ("backlog", "depth", "limit", "margin", "period", "port", "retries", "spool", "timeout", "workers")
 
 
 def _find_text(d: Drawn) -> str:
@@ -74,7 +58,7 @@ def _count_level(d: Drawn) -> str:
     d.rng.shuffle(levels)
     times = sorted(d.rng.sample(range(86_400), len(levels)))
     lines = [
-        f"2024-03-11 {at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d} {one} {d.rng.choice(MESSAGES)}"
+        f"2024-03-11 {at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d} {one} {d.rng.choice(WORDS['messages'])}"
         for at, one in zip(times, levels, strict=True)
     ]
     d.values |= {"file": (path := f"{d.work()}/{d.stem()}.log"), "level": level}
@@ -110,8 +94,8 @@ def _count_users(d: Drawn) -> str:
     return str(len(users))
 
 
-def archive(d: Drawn, *more: str) -> tuple[str, dict[str, Entry]]:
-    """Put an archive of some files, one of which holds lines of its own; its path, and what is in it."""
+def archive(d: Drawn, *more: str, modes: Sequence[int] = (0o644,)) -> tuple[str, dict[str, Entry]]:
+    """Put an archive of some files; the name of one inside that holds some more lines, and all that is in it."""
     inside, path = d.stem(), f"{d.work()}/{d.stem()}.tar.gz"
     sub = f"{inside}/{d.fresh(('deep', 'extra', 'more'))}"
     names = [f"{d.rng.choice((inside, sub))}/{d.stem()}.txt" for _ in range(d.rng.randint(4, 6))]
@@ -119,7 +103,7 @@ def archive(d: Drawn, *more: str) -> tuple[str, dict[str, Entry]]:
     found = {inside: folder(), sub: folder()}
     for name in sorted(names):
         text = d.notes(2, *more) if name == holds else d.notes(2, f"Reference: {d.code()}.")
-        found[name] = Entry("file", d.rng.choice((0o644, 0o755)), text.encode())
+        found[name] = Entry("file", d.rng.choice(modes), text.encode())
     d.file(path, packed(found))
     d.values["archive"] = path
     return holds, found
@@ -161,7 +145,7 @@ def variables(d: Drawn) -> str:
     path, names = f"{d.work()}/{d.stem()}.sh", d.rng.sample(NAMES, 5)
     first, second, third, fourth, number = names
     count, more = d.rng.randint(2, 40), d.rng.randint(2, 40)
-    values = {first: f"{d.top}/{d.fresh(FOLDERS_OF_VARIABLES)}", number: str(count)}
+    values = {first: f"{d.top}/{d.fresh(PLACES)}", number: str(count)}
     lines = [f"{first}={values[first]}", f"{number}={count}"]
 
     def joined(name: str, text: str) -> None:
@@ -171,22 +155,19 @@ def variables(d: Drawn) -> str:
             text = text.replace(f"${{{other}}}", value)
         values[name] = text
 
-    joined(second, f"${{{first}}}/{d.fresh(FOLDERS_OF_VARIABLES)}-${{{number}}}")
-    lines.append(f"# {third}={d.top}/{d.fresh(FOLDERS_OF_VARIABLES)}")
+    joined(second, f"${{{first}}}/{d.fresh(PLACES)}-${{{number}}}")
+    lines.append(f"# {third}={d.top}/{d.fresh(PLACES)}")
     lines.append(f"{number}=$(({number} + {more}))")
     values[number] = str(count + more)
-    joined(third, f"${{{second}}}/{d.fresh(FOLDERS_OF_VARIABLES)}.${{{number}}}")
+    joined(third, f"${{{second}}}/{d.fresh(PLACES)}.${{{number}}}")
     if d.rng.random() < 0.5:
-        joined(first, f"/tmp/{d.fresh(FOLDERS_OF_VARIABLES)}")  # what was made of it keeps its value
-    joined(fourth, f"{d.fresh(FOLDERS_OF_VARIABLES)}:${{{third}}}:${{{first}}}")
+        joined(first, f"/tmp/{d.fresh(PLACES)}")  # what was made of it keeps its value
+    joined(fourth, f"{d.fresh(PLACES)}:${{{third}}}:${{{first}}}")
     d.file(path, as_lines(["# What the programs of the project need", *lines]))
     name = d.rng.choice((second, third, fourth))
     d.values |= {"file": path, "name": name}
     d.gold = [f'env -i bash -c \'. "$1"; echo "${name}"\' - {path}']
     return values[name]
-
-
-FOLDERS_OF_VARIABLES = ("build", "cold", "fast", "green", "inner", "local", "night", "outer", "quick", "red", "slow")
 
 
 def _squares(number: int) -> int:

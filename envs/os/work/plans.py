@@ -69,7 +69,7 @@ def _same_letters(word: str, words: list[str]) -> str:
 
 def _repair(s: Slots) -> Plan:
     lines = (yield _filled("cat {script}", s)).splitlines()
-    yield _filled("bash {check}; bash {script}", s)
+    yield _filled("cat {check}; bash {check}; bash {script}", s)
     edit = yield from _edit(lines)
     yield f"sed -i '{edit}' {quote(s['script'])}"
     yield _filled("bash {check}", s)
@@ -79,9 +79,6 @@ def _repair(s: Slots) -> Plan:
 def _edit(lines: list[str]) -> Generator[str, str, str]:
     """The command of sed that repairs a script."""
     text = "\n".join(lines)
-    if "do" not in lines:
-        at = next(n for n, line in enumerate(lines, 1) if line.startswith(("for ", "while ")))
-        return f"{at}a do"
     if not any(line.startswith("done") for line in lines):
         return f"{len(lines)}i done"
     wanted, added = re.search(r"sum of the column (\w+)", text), re.search(r"total \+ (\w+)", text)
@@ -122,7 +119,7 @@ PLANS: Mapping[str, Callable[[Slots], Plan]] = {
     "sort_lines": _done("cat {file}", "sort -u {file} > {target}"),
     "sum_column": _asked(
         "head -n 3 {file}",
-        "awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == \"@{column}\") c = i; next} {s += $c} END {print s}' {file}",
+        "awk -F, 'NR == 1 {while ($++c != \"@{column}\"); next} {s += $c} END {print s}' {file}",
     ),
     "strip_comments": _done("cat {file}", "sed -i -e '/^#/d' -e '/^$/d' {file}"),
     "var_value": _asked("cat {file}", '. {file}; echo "$@{name}"'),
