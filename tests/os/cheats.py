@@ -52,7 +52,8 @@ class Bent(OsExpert):
     @property
     def top(self) -> str:
         """The folder of the project."""
-        return re.findall(r"/(?:root|srv|home)/\w+", self.task.partition("Task: ")[2])[0]
+        found: list[str] = re.findall(r"/(?:root|srv|home)/\w+", self.task.partition("Task: ")[2])
+        return found[0]
 
 
 def bash(script: str) -> ToolCall:
