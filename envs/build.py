@@ -1,4 +1,4 @@
-"""Writes what code makes of domains' folders: ``python -m simia_gym.envs.build retail airline webshop officebench``.
+"""Writes what code makes of domains' folders: ``python -m simia_gym.envs.build retail airline webshop officebench os``.
 
 That is the domain's own database, if it is a file, and the fixed tasks. ``simia check --write-tools`` writes
 ``tools.json``.

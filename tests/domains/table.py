@@ -24,6 +24,7 @@ from simia_gym.types import Task
 
 from ..airline import cheats as airline
 from ..officebench import cheats as office
+from ..os import cheats as shell
 from ..proof.stage import suite_of
 from ..retail import cheats as shop
 from ..webshop import cheats as pages
@@ -74,6 +75,7 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
+    "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",)),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
     "office": Own(bare=False),

@@ -24,7 +24,7 @@ def content(task: Task) -> Mapping[str, object]:
     return {**task_to_json(task), "id": "", "split": ""}
 
 
-@pytest.mark.parametrize("name", ["airline", "officebench", "retail", "webshop"])
+@pytest.mark.parametrize("name", ["airline", "officebench", "os", "retail", "webshop"])
 def test_files_of_the_own_domains_follow_from_code(name: str) -> None:
     for path, data in files(name):
         assert path.read_bytes() == data, f"run python -m simia_gym.envs.build {name}"

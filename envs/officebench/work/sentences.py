@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.files import read_yaml
+from simia_gym.envs._work.requests import Requests
 
-_SLOT = re.compile(r"\{(\w+)\}")
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October"]
 _MONTHS += ["November", "December"]
 
@@ -45,21 +44,8 @@ def kinds() -> Mapping[str, Kind]:
 
 
 @cache
-def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    found = []
-    for kind in kinds().values():
-        for text in kind.say if kind.way == kind.name else ():
-            pattern = "".join(_part(part, index) for index, part in enumerate(_SLOT.split(text)))
-            for slot in set(_SLOT.findall(text)):
-                first, mark, later = pattern.partition(group := f"(?P<{slot}>.+?)")
-                pattern = first + mark + later.replace(group, f"(?P={slot})")
-            found.append((kind.name, re.compile(pattern, re.DOTALL)))
-    return found
-
-
-def _part(text: str, index: int) -> str:
-    """A part of a sentence as a pattern; every second one is the name of a value."""
-    return f"(?P<{text}>.+?)" if index % 2 else re.escape(text)
+def _requests() -> Requests:
+    return Requests({kind.name: kind.say for kind in kinds().values() if kind.way == kind.name})
 
 
 def read_request(text: str) -> tuple[str, dict[str, str]]:
@@ -68,10 +54,7 @@ def read_request(text: str) -> tuple[str, dict[str, str]]:
     Raises:
         ValueError: No kind has such a sentence.
     """
-    for name, pattern in _patterns():
-        if found := pattern.fullmatch(text):
-            return name, found.groupdict()
-    raise ValueError(f"no kind of task has the sentence {text[:80]!r}")
+    return _requests().read(text)
 
 
 def long_day(day: date) -> str:

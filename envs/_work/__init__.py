@@ -1,0 +1,1 @@
+"""What own tasks of several domains share."""

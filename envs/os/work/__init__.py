@@ -1,0 +1,1 @@
+"""Own tasks: kinds and their sentences, what is drawn, and how the expert works."""
