@@ -6,6 +6,7 @@ from __future__ import annotations
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.os import machine
+from simia_gym.envs.os.agentbench.solved import prepare
 from simia_gym.envs.os.rooms import run_in_sandbox
 from simia_gym.envs.os.slices import FILES, LISTING, SCRATCH
 from simia_gym.errors import InputError, ToolError
@@ -37,8 +38,9 @@ class OsWorld(World):
         """Raise `SandboxUnavailable` where no command can run."""
         working_way()
 
-    def opening(self, db: Draft, task: Task) -> str:
-        """Say the task, and where the shell stands."""
+    async def opening(self, db: Draft, task: Task) -> str:
+        """Say the task, and where the shell stands; a task of AgentBench makes its machine first."""
+        await prepare(db, task, self.options["compat"])
         return machine.opening(db.state, task)
 
     def info(self, state: State) -> dict[str, object]:

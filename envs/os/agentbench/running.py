@@ -1,0 +1,70 @@
+"""Runs a task's scripts in a sandbox: those that make its machine, and those that check it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simia_gym.envs.os.agentbench.published import Script
+from simia_gym.envs.os.rooms import run_now
+from simia_gym.errors import Fault
+from simia_gym.sandbox import Result, Shell, Tree, new_shell
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A task's machine before the agent's first command.
+
+    Attributes:
+        tree: The files.
+        shell: What the agent's shell keeps.
+    """
+
+    tree: Tree
+    shell: Shell
+
+
+def begin(init: Sequence[Script], start: Sequence[Script], base: Tree) -> Begun:
+    """Make a task's machine: its scripts run on the base tree, those of ``start`` in the agent's own shell.
+
+    Raises:
+        Fault: A script was stopped by a limit, or the sandbox ended.
+        SandboxUnavailable: There is no sandbox.
+    """
+    tree, shell = base, new_shell()
+    for script in init:
+        done, tree = run(tree, script)
+        _refuse_stopped(done, "init")
+    for script in start:
+        done, tree = run_now(tree, script.code, shell, 0)
+        _refuse_stopped(done, "start")
+        shell = done.shell
+    return Begun(tree, shell)
+
+
+def run(tree: Tree, script: Script, given: Sequence[str] = ()) -> tuple[Result, Tree]:
+    """Run a script with arguments, in a shell of its own; gives what it did, and the tree afterwards.
+
+    Raises:
+        InputError: Script and arguments are too long, or hold NUL.
+        Fault: The sandbox has ended.
+        SandboxUnavailable: There is no sandbox.
+    """
+    words = shlex.join(given)
+    if script.language == "python":
+        code = f"exec python3 -c {shlex.quote(script.code)} {words}"
+    else:
+        code = f"set -- {words}\n{script.code}" if given else script.code
+    return run_now(tree, code, new_shell(), 0)
+
+
+def text(output: bytes) -> str:
+    """What a command wrote, so that it gives the same bytes again as an argument."""
+    return os.fsdecode(output)
+
+
+def _refuse_stopped(done: Result, what: str) -> None:
+    if done.stopped:
+        raise Fault("init_stopped", f"the task's {what} was stopped by the limit of {done.stopped}", "world")
