@@ -32,7 +32,7 @@ from simia_gym.rewards.programs.state_checks import NO_STATE, NO_STATE_FAULT, ST
 from simia_gym.state.pointer import covers, pointer_parts
 from simia_gym.types import CriterionResult, Evidence, Task, Verdict
 
-__all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "TaskCriteriaReward", "load_items"]
+__all__ = ["Criterion", "Judge", "Rubric", "RubricOptions", "RubricReward", "load_items"]
 
 
 JudgeScope = Literal["llm", "all"]
@@ -271,15 +271,6 @@ class RubricReward:
         if self.options.grade is None:
             return f"rubric:{self.options.value}"
         return f"grade:{self.options.name or self.options.grade} (success: 1)"
-
-
-class TaskCriteriaReward(RubricReward):
-    """Scores episodes by the criteria of their tasks alone, as a benchmark's own tasks need; the domain's do not count."""
-
-    @classmethod
-    def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> TaskCriteriaReward:
-        """Create the reward without the domain's rubric."""
-        return cls((), options, **settings)
 
 
 def _unknown_tools(item: Criterion, tools: Mapping[str, Any]) -> list[str]:

@@ -89,7 +89,7 @@ def load(path: Path) -> DomainData:
     return DomainData(
         tables=tables,
         tasks=tasks,
-        reward="simia_gym.rewards.rubric:TaskCriteriaReward",
+        reward="simia_gym.envs.officebench.evaluators:PublishedReward",
         hash=files_hash(files),
     )
 

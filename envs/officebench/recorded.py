@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from simia_gym.domain.domain import Domain
+from simia_gym.envs.officebench.evaluators import PublishedReward
 from simia_gym.envs.officebench.public_data import Public, read_public
 from simia_gym.errors import InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.criteria import Criterion, ProgramCheck
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.rubric import TaskCriteriaReward
 from simia_gym.types import JsonObject
 
 
@@ -28,7 +28,7 @@ def verify(domain: Domain, *, data: Path | None, rollouts: Path | None) -> JsonO
     if data is None or rollouts is not None:
         fix = "Give --data DIR with the benchmark's tasks, and no --rollouts: there are none of it."
         raise InputError("the office verifies the benchmark's own tasks", fix=fix)
-    found, reward = read_public(data), TaskCriteriaReward()
+    found, reward = read_public(data), PublishedReward()
     run, true, problems = 0, list[str](), list[str]()
     for one in found:
         start = domain.prepare(one.task).initial

@@ -10,7 +10,7 @@ from simia_gym.errors import InputError
 from simia_gym.types import Task
 
 OPTION = "agentbench"
-"""The option of a task that holds its scripts."""
+"""The option of a task that holds its scripts and how it is judged."""
 
 
 def load(path: Path) -> DomainData:
@@ -25,19 +25,22 @@ def load(path: Path) -> DomainData:
         what = f"none of its {len(found)} tasks can be played here: of the first, {found[0].cause}"
         raise InputError(what, where=str(path), fix="`simia verify-recorded os --data FILE --json` lists the causes.")
     files = sorted({path, *(file for one in found for file in one.files)})
-    reward = "simia_gym.rewards.rubric:TaskCriteriaReward"
+    reward = "simia_gym.envs.os.agentbench.solved:AgentBenchReward"
     return DomainData(tasks={"train": tasks}, reward=reward, hash=files_hash(files))
 
 
 def _task(one: Published) -> Task:
-    scripts = {name: [script.model_dump() for script in getattr(one, name)] for name in ("init", "start")}
-    check = {"program": "simia_gym.envs.os.agentbench.solved:solved", **one.evaluation.model_dump(exclude_none=False)}
     about_answer = one.evaluation.match is not None or None in one.evaluation.check
     return Task(
         id=f"agentbench-{one.name}",
         split="train",
         kind="answer" if about_answer else "change",
         instruction=one.description,
-        criteria=({"id": "solved", "kind": "goal", "check": check, "says": "As the benchmark asks."},),
-        options={OPTION: scripts},
+        options={
+            OPTION: {
+                "init": [script.model_dump() for script in one.init],
+                "start": [script.model_dump() for script in one.start],
+                "evaluation": one.evaluation.model_dump(),
+            }
+        },
     )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from pydantic import BaseModel
 
 from simia_gym.envs.os import machine
 from simia_gym.envs.os.agentbench.data import OPTION
 from simia_gym.envs.os.agentbench.judging import judge
-from simia_gym.envs.os.agentbench.published import Evaluation, Match, Script
+from simia_gym.envs.os.agentbench.published import Evaluation, Script
 from simia_gym.envs.os.agentbench.running import begin
 from simia_gym.envs.os.rooms import in_thread
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call
 from simia_gym.rewards.programs.program import Args
+from simia_gym.rewards.rubric import RubricReward
 from simia_gym.state import Draft
 from simia_gym.trees import Clock
 from simia_gym.types import Task
@@ -20,17 +24,21 @@ from simia_gym.types import Task
 _JUDGING = "_judging"
 
 
-class _Scripts(BaseModel):
-    init: tuple[Script, ...] = ()
-    start: tuple[Script, ...] = ()
+class _Machine(BaseModel):
+    init: tuple[Script, ...]
+    start: tuple[Script, ...]
+    evaluation: Evaluation
 
 
-class SolvedArgs(Args):
-    """Arguments of `solved`: how the task is judged, see `Evaluation`."""
+class AgentBenchReward(RubricReward):
+    """The task is solved as AgentBench says; the rules of the own tasks do not count."""
 
-    match: Match | None = None
-    check: tuple[Script | None, ...] = ()
-    example: Script | None = None
+    @classmethod
+    def for_domain(cls, items: Sequence[Any], options: Mapping[str, Any], **settings: Any) -> AgentBenchReward:
+        """Create the reward without the domain's rubric."""
+        check = {"program": f"{__name__}:solved"}
+        own = {"id": "solved", "kind": "goal", "check": check, "says": "What the task asks for is done or answered."}
+        return cls((own,), options, **settings)
 
 
 async def prepare(db: Draft, task: Task, compat: object) -> None:
@@ -42,7 +50,7 @@ async def prepare(db: Draft, task: Task, compat: object) -> None:
     """
     if OPTION not in task.options:
         return
-    scripts = _Scripts.model_validate(task.options[OPTION])
+    scripts = _Machine.model_validate(task.options[OPTION])
     clock = Clock.now(0)
     before = machine.tree_of(db.state, clock)
     begun = await in_thread(begin, scripts.init, scripts.start, before)
@@ -52,7 +60,7 @@ async def prepare(db: Draft, task: Task, compat: object) -> None:
         db.put(_JUDGING, "main", {"published": True})
 
 
-async def solved(finished: FinishedEpisode, args: SolvedArgs) -> Finding:
+async def solved(finished: FinishedEpisode, args: Args) -> Finding:
     """The task is solved, as its match or its checks say."""
     last = finished.calls[-1] if finished.calls else None
     if last is None or not last.terminal or not last.ok:
@@ -60,7 +68,7 @@ async def solved(finished: FinishedEpisode, args: SolvedArgs) -> Finding:
     answer = last.arguments["answer"] if last.name == "answer_action" else None
     clock = Clock.now(finished.final.at("/shell/main/commands") + 1)
     initial, final = (machine.tree_of(state, clock) for state in (finished.initial, finished.final))
-    evaluation = Evaluation(match=args.match, check=args.check, example=args.example)
+    evaluation = _Machine.model_validate(finished.task.options[OPTION]).evaluation
     published = finished.initial.has(_JUDGING, "main")
     found = await in_thread(judge, evaluation, initial, final, answer, published)
     return Finding.of(found.passed, found.reason, (quote_call(finished, last),))
