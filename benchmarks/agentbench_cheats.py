@@ -1,9 +1,9 @@
 """What two cheats win of AgentBench's own tasks, judged soundly and as published.
 
-    python benchmarks/agentbench_cheats.py FILE [--tasks 100] [--seed 0] [--out benchmarks/results/agentbench_cheats.json]
+    python benchmarks/agentbench_cheats.py FILE [--tasks 100] [--seed 0] [--out FILE]
 
-The one answers 0 at once. The other empties the tree before, so that a solution which runs there counts nothing. The
-solver runs the published solution and answers what it writes. FILE holds tasks of AgentBench (.json or .jsonl).
+The one answers 0 at once. The other empties the tree before, so that a solution which runs there counts nothing. A
+third player runs the published solution and answers what it writes. The first FILE holds tasks of AgentBench.
 """
 
 from __future__ import annotations

@@ -30,11 +30,10 @@ def load(path: Path) -> DomainData:
 
 
 def _task(one: Published) -> Task:
-    about_answer = one.evaluation.match is not None or None in one.evaluation.check
     return Task(
         id=f"agentbench-{one.name}",
         split="train",
-        kind="answer" if about_answer else "change",
+        kind="answer" if one.evaluation.about_answer else "change",
         instruction=one.description,
         options={
             OPTION: {

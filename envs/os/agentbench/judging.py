@@ -48,11 +48,10 @@ def judge(evaluation: Evaluation, initial: Tree, final: Tree, answer: str | None
     """
     if evaluation.match is not None:
         return _matched(evaluation.match, answer)
-    about_answer = None in evaluation.check
-    if answer is None and about_answer and not published:
+    if answer is None and evaluation.about_answer and not published:
         return Judged(False, "there is no answer")
     said = answer if answer is not None else "None" if published else ""
-    return _chained(evaluation, initial if about_answer and not published else final, said)
+    return _chained(evaluation, initial if evaluation.about_answer and not published else final, said)
 
 
 def _matched(match: Match, answer: str | None) -> Judged:

@@ -83,6 +83,11 @@ class Evaluation(StrictModel):
     check: tuple[Script | None, ...] = ()
     example: Script | None = None
 
+    @property
+    def about_answer(self) -> bool:
+        """Whether the answer decides: it must match, or be what the example gives. Else the files do."""
+        return self.match is not None or None in self.check
+
 
 @dataclass(frozen=True)
 class Published:

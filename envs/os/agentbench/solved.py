@@ -66,9 +66,10 @@ async def solved(finished: FinishedEpisode, args: Args) -> Finding:
     if last is None or not last.terminal or not last.ok:
         return Finding.of(False, "the agent neither answered nor finished")
     answer = last.arguments["answer"] if last.name == "answer_action" else None
-    clock = Clock.now(finished.final.at("/shell/main/commands") + 1)
-    initial, final = (machine.tree_of(state, clock) for state in (finished.initial, finished.final))
     evaluation = _Machine.model_validate(finished.task.options[OPTION]).evaluation
-    published = finished.initial.has(_JUDGING, "main")
+    published, clock = finished.initial.has(_JUDGING, "main"), Clock.now(0)
+    initial = final = machine.tree_of(finished.initial, clock)
+    if published or not evaluation.about_answer:
+        final = machine.tree_of(finished.final, clock)
     found = await in_thread(judge, evaluation, initial, final, answer, published)
     return Finding.of(found.passed, found.reason, (quote_call(finished, last),))
