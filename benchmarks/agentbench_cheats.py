@@ -54,8 +54,8 @@ def main() -> None:
     playable = [one for one in read(args.file) if not one.cause]
     drawn = random.Random(args.seed).sample(playable, min(args.tasks, len(playable)))
     found: dict[str, Any] = {"tasks": len(drawn), "seed": args.seed}
-    for check, options in (("sound", {}), ("agentbench", {"compat": "agentbench"})):
-        env = gym.make("simia/os-v0", data=str(args.file), split="all", options=options)
+    for check, compat in (("sound", None), ("agentbench", "agentbench")):
+        env = gym.make("simia/os-v0", data=str(args.file), split="all", compat=compat)
         found[check] = {player: int(sum(reward(env, one, player) for one in drawn)) for player in PLAYERS}
         env.close()
         print(check, found[check], flush=True)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.os import machine
@@ -34,13 +37,20 @@ MASKS = (
 class OsWorld(World):
     """See the module."""
 
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        compat = self.options.get("compat")
+        if compat not in (None, "agentbench"):
+            fix = 'Give "agentbench", or leave it out.'
+            raise InputError(f"there is no {compat!r} to be compatible with", where="compat", fix=fix)
+
     def ready(self) -> None:
         """Raise `SandboxUnavailable` where no command can run."""
         working_way()
 
     async def opening(self, db: Draft, task: Task) -> str:
         """Say the task, and where the shell stands; a task of AgentBench makes its machine first."""
-        await prepare(db, task, self.options["compat"])
+        await prepare(db, task, self.options.get("compat"))
         return machine.opening(db.state, task)
 
     def info(self, state: State) -> dict[str, object]:

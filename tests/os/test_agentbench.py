@@ -11,7 +11,7 @@ import pytest
 
 from simia_gym.envs.os.agentbench.causes import FOLDERS, NETWORK, PROCESS, USERS, cause
 from simia_gym.envs.os.agentbench.checks import holds, own_name
-from simia_gym.envs.os.agentbench.judging import judge
+from simia_gym.envs.os.agentbench.judging import Told, judge, tell
 from simia_gym.envs.os.agentbench.published import Script, read
 from simia_gym.envs.os.agentbench.running import begin, run, text
 from simia_gym.errors import Fault, InputError
@@ -94,10 +94,10 @@ def test_every_form_of_a_match_is_judged(
 ) -> None:
     (one,) = read(write(task({"match": given})))
     for answer in [*right, *wrong]:
-        found = judge(one.evaluation, BASE, {}, answer, published)
+        found = judge(one.evaluation, BASE, {}, answer, published=published)
         assert found.passed == (answer in right)
         assert repr(answer.strip()) in found.reason or repr(answer) in found.reason
-    assert not judge(one.evaluation, BASE, BASE, None, published).passed
+    assert not judge(one.evaluation, BASE, BASE, None, published=published).passed
 
 
 @pytest.mark.parametrize("form", [lambda task: [task, task], lambda task: task])
@@ -318,6 +318,23 @@ def test_an_answer_is_judged_by_the_initial_tree(
 
 
 @needs_sandbox
+def test_what_the_example_says_may_be_told_before(write: Write) -> None:
+    (clock,) = read(write(task({"check": [None, {"file": "string-match.py"}], "example": "date +%s%N"})))
+    told = tell(clock.evaluation, BASE)
+    assert told is not None
+    answer = told.output.decode()
+    assert judge(clock.evaluation, BASE, {}, answer, told=told).passed
+    assert not judge(clock.evaluation, BASE, {}, answer).passed
+    assert not judge(clock.evaluation, BASE, BASE, answer, told=told, published=True).passed
+    assert (
+        judge(clock.evaluation, BASE, {}, "x", told=Told(1, b"no")).reason == "the example ended with 1 and wrote 'no'"
+    )
+    assert "limit of time" in judge(clock.evaluation, BASE, {}, "x", told=Told(137, b"", "time")).reason
+    (change,) = read(write(task({"check": "true", "example": "echo 1"})))
+    assert tell(change.evaluation, BASE) is None
+
+
+@needs_sandbox
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize(
     ("check", "answer", "right", "says"),
@@ -343,7 +360,7 @@ def test_a_change_is_judged_by_the_final_tree(
 ) -> None:
     (one,) = read(write(task({"check": check, "example": "echo 1"})))
     final = {**BASE, "/root/done": Entry("file", 0o644, b"")}
-    found = judge(one.evaluation, BASE, final, answer, published)
+    found = judge(one.evaluation, BASE, final, answer, published=published)
     assert (found.passed, says in found.reason) == (right, True), found.reason
 
 

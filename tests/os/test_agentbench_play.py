@@ -98,8 +98,8 @@ def play(data: Path, number: int, *actions: str, **settings: Any) -> tuple[float
 def test_a_task_is_judged_soundly_or_as_published(
     tasks: Path, number: int, actions: tuple[str, ...], sound: float, published: float
 ) -> None:
-    for reward, options in ((sound, {}), (published, {"compat": "agentbench"})):
-        won, info, _ = play(tasks, number, *actions, options=options)
+    for reward, settings in ((sound, {}), (published, {"compat": "agentbench"})):
+        won, info, _ = play(tasks, number, *actions, **settings)
         assert (won, info["reward_valid"]) == (reward, True)
 
 
@@ -130,6 +130,11 @@ def test_a_machine_that_cannot_be_made_is_a_fault_and_no_zero(tmp_path: Path) ->
     env = gym.make(ENV, data=str(path), split="all")
     with pytest.raises(Fault, match="init was stopped by the limit of output"):
         env.reset(options={"task": "agentbench-own-00000"})
+
+
+def test_a_compatibility_that_there_is_not_is_refused(tasks: Path) -> None:
+    with pytest.raises(InputError, match="there is no 'agentbenhc' to be compatible with"):
+        gym.make(ENV, data=str(tasks), compat="agentbenhc")
 
 
 def test_what_cannot_be_played_is_left_out_or_refused(tasks: Path, tmp_path: Path) -> None:

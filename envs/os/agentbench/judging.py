@@ -32,7 +32,39 @@ class Judged:
     reason: str
 
 
-def judge(evaluation: Evaluation, initial: Tree, final: Tree, answer: str | None, published: bool = False) -> Judged:
+@dataclass(frozen=True)
+class Told:
+    """What a script did: its exit code, what it wrote, and the limit that stopped it, or nothing."""
+
+    code: int
+    output: bytes
+    stopped: str = ""
+
+
+def tell(evaluation: Evaluation, initial: Tree) -> Told | None:
+    """What the example says of the initial tree; ``None`` if no check compares an answer with it.
+
+    It is told before the episode, so that an example which reads the clock says the same whenever it is judged.
+
+    Raises:
+        Fault: The sandbox ended.
+        SandboxUnavailable: There is no sandbox.
+    """
+    if None not in evaluation.check or evaluation.example is None:
+        return None
+    done, _ = run(initial, evaluation.example)
+    return Told(done.code, done.output, done.stopped)
+
+
+def judge(
+    evaluation: Evaluation,
+    initial: Tree,
+    final: Tree,
+    answer: str | None,
+    *,
+    told: Told | None = None,
+    published: bool = False,
+) -> Judged:
     """Judge a task.
 
     Args:
@@ -40,6 +72,7 @@ def judge(evaluation: Evaluation, initial: Tree, final: Tree, answer: str | None
         initial: The tree before the agent's first command.
         final: The tree after its last one.
         answer: The agent's answer; ``None`` if it has given none.
+        told: What the example said of the initial tree, if that is known already.
         published: Whether every check runs on the final tree, and no answer is the answer ``None``.
 
     Raises:
@@ -48,10 +81,12 @@ def judge(evaluation: Evaluation, initial: Tree, final: Tree, answer: str | None
     """
     if evaluation.match is not None:
         return _matched(evaluation.match, answer)
-    if answer is None and evaluation.about_answer and not published:
+    if published or not evaluation.about_answer:
+        said = answer if answer is not None else "None" if published else ""
+        return _chained(evaluation, final, said, None)
+    if answer is None:
         return Judged(False, "there is no answer")
-    said = answer if answer is not None else "None" if published else ""
-    return _chained(evaluation, initial if evaluation.about_answer and not published else final, said)
+    return _chained(evaluation, initial, answer, told or tell(evaluation, initial))
 
 
 def _matched(match: Match, answer: str | None) -> Judged:
@@ -65,8 +100,11 @@ def _matched(match: Match, answer: str | None) -> Judged:
     return Judged(right, f"the answer {_short(said)} is {'right' if right else 'wrong'}")
 
 
-def _chained(evaluation: Evaluation, tree: Tree, answer: str) -> Judged:
-    """Run the checks one after another; each is given the answer and what those before it wrote."""
+def _chained(evaluation: Evaluation, tree: Tree, answer: str, told: Told | None) -> Judged:
+    """Run the checks one after another; each is given the answer and what those before it wrote.
+
+    Each has the tree that the one before it leaves; but the same one if the example has told what it says.
+    """
     given = [answer]
     for number, one in enumerate(evaluation.check, start=1):
         script = evaluation.example if one is None else one
@@ -78,7 +116,12 @@ def _chained(evaluation: Evaluation, tree: Tree, answer: str) -> Judged:
             given.append("")
             continue
         try:
-            done, tree = run(tree, script, given)
+            if one is None and told is not None:
+                done = told
+            else:
+                result, after = run(tree, script, given)
+                tree = after if told is None else tree
+                done = Told(result.code, result.output, result.stopped)
         except SandboxUnavailable:
             raise
         except InputError as error:

@@ -60,7 +60,9 @@ def _played(one: Published) -> tuple[str | Fault, bool]:
         begun = begin(one.init, one.start, base_tree())
         done, final = run_now(begun.tree, one.evaluation.example.code, begun.shell, 1)
         answer = text(done.output).strip()
-        sound, published = (judge(one.evaluation, begun.tree, final, answer, asked) for asked in (False, True))
+        sound, published = (
+            judge(one.evaluation, begun.tree, final, answer, published=asked) for asked in (False, True)
+        )
     except Fault as fault:
         return fault, False
     return "" if sound.passed else f"{_OTHER}{sound.reason}", published.passed

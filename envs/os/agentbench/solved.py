@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from simia_gym.envs.os import machine
+from simia_gym.common.json_encoding import as_bytes, as_text
 from simia_gym.envs.os.agentbench.data import OPTION
-from simia_gym.envs.os.agentbench.judging import judge
+from simia_gym.envs.os.agentbench.judging import Told, judge, tell
 from simia_gym.envs.os.agentbench.published import Evaluation, Script
 from simia_gym.envs.os.agentbench.running import begin
+from simia_gym.envs.os.machine import shell_row, tree_of, write_tree
 from simia_gym.envs.os.rooms import in_thread
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call
@@ -50,14 +51,17 @@ async def prepare(db: Draft, task: Task, compat: object) -> None:
     """
     if OPTION not in task.options:
         return
-    scripts = _Machine.model_validate(task.options[OPTION])
+    machine = _Machine.model_validate(task.options[OPTION])
     clock = Clock.now(0)
-    before = machine.tree_of(db.state, clock)
-    begun = await in_thread(begin, scripts.init, scripts.start, before)
-    machine.write_tree(db, before, begun.tree, clock)
-    db.put("shell", "main", machine.shell_row(begun.shell))
-    if compat == "agentbench":
-        db.put(_JUDGING, "main", {"published": True})
+    before = tree_of(db.state, clock)
+    begun = await in_thread(begin, machine.init, machine.start, before)
+    write_tree(db, before, begun.tree, clock)
+    db.put("shell", "main", shell_row(begun.shell))
+    row: dict[str, Any] = {"published": compat == "agentbench"}
+    told = None if row["published"] else await in_thread(tell, machine.evaluation, begun.tree)
+    if told is not None:
+        row["told"] = {"code": told.code, "output": as_text(told.output), "stopped": told.stopped}
+    db.put(_JUDGING, "main", row)
 
 
 async def solved(finished: FinishedEpisode, args: Args) -> Finding:
@@ -67,9 +71,10 @@ async def solved(finished: FinishedEpisode, args: Args) -> Finding:
         return Finding.of(False, "the agent neither answered nor finished")
     answer = last.arguments["answer"] if last.name == "answer_action" else None
     evaluation = _Machine.model_validate(finished.task.options[OPTION]).evaluation
-    published, clock = finished.initial.has(_JUDGING, "main"), Clock.now(0)
-    initial = final = machine.tree_of(finished.initial, clock)
-    if published or not evaluation.about_answer:
-        final = machine.tree_of(finished.final, clock)
-    found = await in_thread(judge, evaluation, initial, final, answer, published)
+    row, clock = finished.initial.at(f"/{_JUDGING}/main"), Clock.now(0)
+    initial = final = tree_of(finished.initial, clock)
+    if row["published"] or not evaluation.about_answer:
+        final = tree_of(finished.final, clock)
+    told = row.get("told") and Told(row["told"]["code"], as_bytes(row["told"]["output"]), row["told"]["stopped"])
+    found = await in_thread(judge, evaluation, initial, final, answer, told=told, published=row["published"])
     return Finding.of(found.passed, found.reason, (quote_call(finished, last),))
