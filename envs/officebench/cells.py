@@ -7,7 +7,7 @@ A row of the state holds a sheet as ``{"B3": value}``. A value is a text, a numb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -71,6 +71,15 @@ def typed(text: str | int | float, failed: str) -> CellValue:
     if _NUMBER.fullmatch(plain):
         return float(plain) if "." in plain else int(plain)
     return {"formula": text} if text.startswith("=") and len(text) > 1 else text
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, types included: 1, 1.0 and true are three."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, str) or not isinstance(one, Sequence):
+        return type(one) is type(other) and bool(one == other)
+    return isinstance(other, Sequence) and len(one) == len(other) and all(map(same, one, other))
 
 
 def shown(value: Any) -> str:

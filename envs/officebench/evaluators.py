@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from simia_gym.envs.officebench.cells import table_text
-from simia_gym.envs.officebench.paths import ROOT, normalised
+from simia_gym.envs.officebench.paths import ANSWER, ROOT, normalised
 from simia_gym.envs.officebench.slices import known_user
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding
@@ -25,7 +25,6 @@ from simia_gym.rewards.programs.program import Args
 from simia_gym.rewards.rubric import RubricReward
 from simia_gym.state import State
 
-ANSWER = f"{ROOT}/data/answer.txt"
 _COMPARATOR = re.compile(r"lambda (\w+): \1 in (\[.*\])", re.DOTALL)
 
 

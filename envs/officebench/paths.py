@@ -9,6 +9,8 @@ from simia_gym.errors import ToolError
 
 ROOT = "/testbed"
 """The folder in which all files lie; a path that does not begin with a slash begins here."""
+ANSWER = f"{ROOT}/data/answer.txt"
+"""The file in which the benchmark looks for the answer."""
 KINDS = {".xlsx": "xlsx", ".docx": "docx", ".pdf": "pdf", ".txt": "txt", ".png": "image", ".jpg": "image"}
 """The kind of a file by the end of its name."""
 

@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import BaseModel
 
 from simia_gym.common.files import read_json, read_jsonl
 from simia_gym.common.validation import validated
 from simia_gym.domain.data import DomainData, files_hash
-from simia_gym.envs.officebench.apps.calendar import event_key
 from simia_gym.envs.officebench.evaluators import allowed_values
-from simia_gym.envs.officebench.formats.reading import event_rows, file_row, mail_row
+from simia_gym.envs.officebench.formats.folder import Office, address_of, read_office
+from simia_gym.envs.officebench.formats.reading import file_row
 from simia_gym.envs.officebench.paths import ROOT
 from simia_gym.errors import InputError
 from simia_gym.state import make_pointer
@@ -61,6 +61,7 @@ class Public:
         evaluators: How many evaluators it has.
         causes: Why evaluators of it cannot run.
         pictures: Whether its office holds pictures, which no app reads.
+        contents: The bytes of its office's files, by hash.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Public:
     evaluators: int
     causes: list[str] = field(default_factory=list)
     pictures: bool = False
+    contents: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 def load(path: Path) -> DomainData:
@@ -85,7 +87,8 @@ def load(path: Path) -> DomainData:
         tasks[one.task.split].append(one.task)
     files = sorted(file for file in path.rglob("*") if file.is_file() and ".git" not in file.parts)
     own = Path(__file__).with_name("state.json")
-    tables = {**read_json(own), "people": {}}
+    contents = {key: row for one in found for key, row in one.contents.items()}
+    tables = {**read_json(own), "people": {}, "contents": contents}
     return DomainData(
         tables=tables,
         tasks=tasks,
@@ -122,42 +125,20 @@ def _subtasks(path: Path) -> Iterator[tuple[_Subtask, Path, Path]]:
         yield item, folder / "testbed", folder / "reference"
 
 
-_Office: TypeAlias = tuple[Mapping[str, JsonObject], ...]
+def _office(testbed: Path) -> Office:
+    """The rows of a testbed."""
+    found = {f"{ROOT}/{file.relative_to(testbed).as_posix()}": file for file in testbed.rglob("*") if file.is_file()}
+    return read_office(
+        {path: file.read_bytes() for path, file in found.items()}, {path: str(file) for path, file in found.items()}
+    )
 
 
-def _office(testbed: Path) -> _Office:
-    """The rows of a testbed: files, mails, events, and the users who have mails or events."""
-    files: dict[str, JsonObject] = {}
-    mails: dict[str, JsonObject] = {}
-    events: dict[str, JsonObject] = {}
-    people: dict[str, JsonObject] = {}
-    for file in sorted(testbed.rglob("*")):
-        inside = file.relative_to(testbed)
-        if file.suffix.lower() == ".eml" and inside.parts[0] == "emails":
-            user = inside.parts[1].capitalize()
-            people[user] = {}
-            mails[f"{user}: {file.name}"] = mail_row(file, user)
-        elif file.suffix.lower() == ".ics" and inside.parts[0] == "calendar":
-            user = file.stem.capitalize()
-            people[user] = {}
-            for row in event_rows(file, user):
-                key, number = event_key(row), 1
-                while key in events:  # a calendar may hold an event twice
-                    number += 1
-                    key = f"{event_key(row)} ({number})"
-                events[key] = row
-        elif file.is_file() and (found := file_row(file)) is not None:
-            files[f"{ROOT}/{inside.as_posix()}"] = found
-    return files, mails, events, people
-
-
-def _public(item: _Subtask, office: _Office, references: Path) -> Public:
-    files, mails, events, people = office
+def _public(item: _Subtask, office: Office, references: Path) -> Public:
     named = [item.username, *_NAME.findall(item.task)]
     for one in item.evaluation:  # upstream, an event or a mail makes a calendar or a mailbox for any name
         named.append(str(one.args.get("username", "")))
         named += _CALENDAR.findall(str(one.args.get("file", "")))
-    users = {name.capitalize() for name in (*people, *named) if name}
+    users = {name.capitalize() for name in (*office.people, *named) if name}
     criteria: list[JsonObject] = []
     causes: list[str] = []
     for number, one in enumerate(item.evaluation):
@@ -172,10 +153,11 @@ def _public(item: _Subtask, office: _Office, references: Path) -> Public:
     desk = {"app": None, "user": item.username, "date": item.date, "weekday": item.weekday, "time": item.time}
     setup: list[JsonObject] = [{"op": "replace", "path": "/desk/main", "value": {**desk, "answer": None}}]
     tables = {
-        "people": {name: {"address": f"{name.lower()}@example.com"} for name in sorted(users)},
-        "files": files,
-        "mails": mails,
-        "events": events,
+        "people": {name: {"address": address_of(name)} for name in sorted(users)},
+        "files": office.files,
+        "mails": office.mails,
+        "events": office.events,
+        "originals": office.originals,
     }
     for table, rows in tables.items():
         setup += [{"op": "add", "path": make_pointer(table, key), "value": row} for key, row in rows.items()]
@@ -190,8 +172,8 @@ def _public(item: _Subtask, office: _Office, references: Path) -> Public:
         criteria=tuple(criteria),
         options={"apps": apps},
     )
-    pictures = any(row["kind"] == "image" for row in files.values())
-    return Public(name, task, len(item.evaluation), causes, pictures)
+    pictures = any(row["kind"] == "image" for row in office.files.values())
+    return Public(name, task, len(item.evaluation), causes, pictures, office.contents)
 
 
 def _args(given: _Evaluation, references: Path) -> JsonObject:
@@ -232,7 +214,6 @@ def _args(given: _Evaluation, references: Path) -> JsonObject:
 
 def _expected(args: Mapping[str, Any], references: Path) -> JsonObject:
     file = references / Path(str(args["expected_file"])).name
-    row = file_row(file) if file.is_file() else None
-    if row is None:
+    if not file.is_file():
         raise ValueError(f"no reference {file.name}")
-    return row
+    return file_row(file.read_bytes(), str(file))

@@ -11,6 +11,11 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _BREAK = re.compile(r"[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, whatever ends them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def problem_of(text: str, *, lines: bool = True, most: int | None = None) -> str:
     """Why a file cannot hold a text, as the end of a sentence; empty if it can.
 

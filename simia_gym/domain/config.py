@@ -95,6 +95,9 @@ class DomainConfig(StrictModel):
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     verify: str | None = Field(None, description="Function of simia verify-recorded.")
     export: str | None = Field(None, description="Function of simia export.")
+    export_folder: str | None = Field(
+        None, description="Function of simia export that writes an episode's end as files."
+    )
     doctor: str | None = Field(None, description="Function of simia doctor.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")

@@ -11,7 +11,7 @@ from simia_gym.domain.world import World
 from simia_gym.envs.officebench.apps.base import user_of
 from simia_gym.envs.officebench.apps.calendar import LINE
 from simia_gym.envs.officebench.slices import MAILS
-from simia_gym.envs.officebench.texts import problem_of
+from simia_gym.envs.officebench.texts import lines_of, problem_of
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
 from simia_gym.types import Row
@@ -45,6 +45,7 @@ class Email(World):
             raise ToolError(failed, "bad_subject", f"The subject {problem}.")
         if problem := problem_of(content):
             raise ToolError(failed, "bad_content", f"The content {problem}.")
+        content = "\n".join(lines_of(content))
         for box in dict.fromkeys((to, by)):
             mail = free_id(db, box, subject)
             row = {"user": box, "id": mail, "from": by, "to": to, "subject": subject, "content": content}

@@ -7,7 +7,7 @@ from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.officebench.apps.base import CONVERTING, converted, document, existing, new_file
 from simia_gym.envs.officebench.slices import FILES
-from simia_gym.envs.officebench.texts import problem_of
+from simia_gym.envs.officebench.texts import lines_of, problem_of
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft
 
@@ -48,7 +48,7 @@ class Word(World):
         path, _ = existing(db, file_path, "docx", failed)
         if problem := problem_of(contents) or ("" if contents.strip() else "is empty"):
             raise ToolError(failed, "bad_text", f"The text {problem}.")
-        db.edit("files", path)["paragraphs"] += contents.rstrip("\n").split("\n")
+        db.edit("files", path)["paragraphs"] += lines_of(contents.rstrip("\r\n"))
         return f"Successfully write contents to {path}"
 
     @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))

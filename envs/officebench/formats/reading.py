@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
-from collections.abc import Callable, Iterator
+import posixpath
+import re
+from collections.abc import Callable
 from datetime import date, datetime, time
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
-from pathlib import Path
 from typing import Any
 
 from simia_gym.envs.officebench.cells import name_of
+from simia_gym.envs.officebench.formats.pictures import picture_text
+from simia_gym.envs.officebench.paths import KINDS
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 EXTRA = "pip install 'simia-gym[office]'"
+PAGE_TEXT = "/SimiaText"
+"""The entry of a printed page's information in which its text lies as it was written."""
+_OWN_ADDRESS = re.compile(r"([\w.-]+) <([\w.-]+)@example\.com>")
 
 
 def library(name: str, package: str) -> Any:
@@ -31,37 +38,41 @@ def library(name: str, package: str) -> Any:
         raise InputError(f"real office files need the package {package}", fix=EXTRA) from error
 
 
-def file_row(path: Path) -> JsonObject | None:
-    """The row of a file; ``None`` if it is of a kind that no app opens.
+def file_row(data: bytes, name: str) -> JsonObject:
+    """The row of a file. One that no app opens is a text if it can be one, else of the kind ``other``.
+
+    Args:
+        data: Its bytes.
+        name: Its path, for the end of the name and for errors.
 
     Raises:
         InputError: The file is broken, or its library is not installed.
     """
-    reader = _READERS.get(path.suffix.lower())
-    return None if reader is None else _tried(path, lambda: reader(path))
+    kind = KINDS.get(posixpath.splitext(name)[1].lower(), "")
+    reader = _READERS.get(kind, _unknown)
+    row: JsonObject = _tried(name, lambda: reader(data))
+    return row
 
 
-def _tried(path: Path, read: Callable[[], Any]) -> Any:
+def _tried(name: str, read: Callable[[], Any]) -> Any:
     """What a reader gives; what its library raises becomes an error that names the file."""
     try:
         return read()
     except InputError:
         raise
     except Exception as error:  # the libraries raise anything at broken files
-        what = f"is no {path.suffix.lower()} file that can be read ({type(error).__name__}: {error})"
-        raise InputError(what, where=str(path), fix="Give the original file again.") from error
+        end = posixpath.splitext(name)[1].lower()
+        what = f"is no {end} file that can be read ({type(error).__name__}: {error})"
+        raise InputError(what, where=name, fix="Give the original file again.") from error
 
 
-def _workbook(path: Path) -> JsonObject:
+def _workbook(data: bytes) -> JsonObject:
     openpyxl = library("openpyxl", "openpyxl")
-    book = openpyxl.load_workbook(path)
+    book = openpyxl.load_workbook(io.BytesIO(data))
     try:
-        cells = {
-            name_of(cell.row, cell.column): value_of(cell)
-            for row in book.active.iter_rows()
-            for cell in row
-            if cell.value is not None
-        }
+        # Row by row, a single cell far below would cost a minute.
+        filled = sorted((place, cell) for place, cell in book.active._cells.items() if cell.value is not None)
+        cells = {name_of(*place): value_of(cell) for place, cell in filled}
     finally:
         book.close()
     return {"kind": "xlsx", "cells": cells}
@@ -79,38 +90,48 @@ def value_of(cell: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _document(path: Path) -> JsonObject:
+def _document(data: bytes) -> JsonObject:
     docx = library("docx", "python-docx")
-    return {"kind": "docx", "paragraphs": [paragraph.text for paragraph in docx.Document(str(path)).paragraphs]}
+    return {"kind": "docx", "paragraphs": [paragraph.text for paragraph in docx.Document(io.BytesIO(data)).paragraphs]}
 
 
-def _pages(path: Path) -> JsonObject:
+def _pages(data: bytes) -> JsonObject:
     pypdf = library("pypdf", "pypdf")
     logging.getLogger("pypdf").setLevel(logging.ERROR)
-    with path.open("rb") as file:
-        text = "".join(page.extract_text() for page in pypdf.PdfReader(file).pages)
-    return {"kind": "pdf", "paragraphs": text.split("\n")}
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    text = (reader.metadata or {}).get(PAGE_TEXT)
+    if text is None:
+        text = "".join(page.extract_text() for page in reader.pages)
+    return {"kind": "pdf", "paragraphs": str(text).split("\n")}
 
 
-def _text(path: Path) -> JsonObject:
-    return {"kind": "txt", "paragraphs": path.read_bytes().decode("utf-8", "replace").split("\n")}
+def _text(data: bytes) -> JsonObject:
+    return {"kind": "txt", "paragraphs": data.decode("utf-8", "replace").split("\n")}
 
 
-def _picture(path: Path) -> JsonObject:
-    return {"kind": "image", "paragraphs": []}
+def _picture(data: bytes) -> JsonObject:
+    text = picture_text(data)
+    return {"kind": "image", "paragraphs": [] if text is None else text.split("\n")}
 
 
-_READERS: dict[str, Callable[[Path], JsonObject]] = {
-    ".xlsx": _workbook,
-    ".docx": _document,
-    ".pdf": _pages,
-    ".txt": _text,
-    ".png": _picture,
-    ".jpg": _picture,
+def _unknown(data: bytes) -> JsonObject:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return {"kind": "other", "paragraphs": []}
+    return {"kind": "other", "paragraphs": []} if "\0" in text else {"kind": "txt", "paragraphs": text.split("\n")}
+
+
+_READERS: dict[str, Callable[[bytes], JsonObject]] = {
+    "xlsx": _workbook,
+    "docx": _document,
+    "pdf": _pages,
+    "txt": _text,
+    "image": _picture,
 }
 
 
-def mail_row(path: Path, user: str) -> JsonObject:
+def mail_row(data: bytes, name: str, user: str) -> JsonObject:
     """The row of a mail that lies in a user's mailbox.
 
     Raises:
@@ -118,26 +139,33 @@ def mail_row(path: Path, user: str) -> JsonObject:
     """
 
     def read() -> JsonObject:
-        with path.open("rb") as file:
-            mail: EmailMessage = BytesParser(policy=policy.default).parse(file)
+        mail: EmailMessage = BytesParser(policy=policy.default).parse(io.BytesIO(data))
         body = mail.get_body(("plain", "html"))
         content = "" if body is None else str(body.get_content())
-        heads = {name: str(mail[name] or "") for name in ("from", "to", "subject")}
-        return {"user": user, "id": path.name, **heads, "content": content}
+        heads = {head: str(mail[head] or "") for head in ("from", "to", "subject")}
+        for head in ("from", "to"):
+            found = _OWN_ADDRESS.fullmatch(heads[head])
+            if found and found[1].lower() == found[2].lower():
+                heads[head] = found[1]  # a user of the office, as `simia_gym.envs.officebench.formats.mail` writes them
+        return {"user": user, "id": posixpath.basename(name), **heads, "content": content}
 
-    row: JsonObject = _tried(path, read)
+    row: JsonObject = _tried(name, read)
     return row
 
 
-def event_rows(path: Path, user: str) -> Iterator[JsonObject]:
-    """The rows of the events in a calendar, with the times of their own zones.
+def event_rows(data: bytes, name: str, user: str) -> list[JsonObject]:
+    """The rows of the events in a calendar, in their order, with the times of their own zones.
 
     Raises:
         InputError: The file is broken, or a library is not installed.
     """
     icalendar = library("icalendar", "icalendar")
-    calendar = _tried(path, lambda: icalendar.Calendar.from_ical(path.read_bytes()))
-    yield from _tried(path, lambda: [_event(event, user) for event in calendar.walk("VEVENT")])
+
+    def read() -> list[JsonObject]:
+        return [_event(event, user) for event in icalendar.Calendar.from_ical(data).walk("VEVENT")]
+
+    rows: list[JsonObject] = _tried(name, read)
+    return rows
 
 
 def _event(event: Any, user: str) -> JsonObject:

@@ -42,7 +42,7 @@ def show_episode(
     Raises:
         InputError: The record cannot be read, or has no such episode.
     """
-    record, tasks = _find(path, task, member)
+    record, tasks = find_episode(path, task, member)
     output = Output(json)
     output.say(f"{_title(record)} · task {record.task} ({record.kind}) · policy {record.policy} · seed {record.seed}")
     grid = Table.grid(padding=(0, 1))
@@ -64,7 +64,7 @@ def show_episode(
     return 0
 
 
-def _find(path: Path, task: str | None, member: int) -> tuple[Record, list[str]]:
+def find_episode(path: Path, task: str | None, member: int) -> tuple[Record, list[str]]:
     """The episode that is asked for, and the task of each episode; of a long record, no other one is kept."""
     found: Record | None = None
     tasks: list[str] = []
