@@ -13,6 +13,9 @@ from simia_gym.errors import Fault
 from simia_gym.sandbox import Result, Shell, Tree, new_shell
 
 
+_NO_MODULES = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}
+
+
 @dataclass(frozen=True)
 class Begun:
     """A task's machine before the agent's first command.
@@ -47,17 +50,19 @@ def begin(init: Sequence[Script], start: Sequence[Script], base: Tree) -> Begun:
 def run(tree: Tree, script: Script, given: Sequence[str] = ()) -> tuple[Result, Tree]:
     """Run a script with arguments, in a shell of its own; gives what it did, and the tree afterwards.
 
+    Python takes no modules from the tree, where an agent could put its own.
+
     Raises:
         InputError: Script and arguments are too long, or hold NUL.
         Fault: The sandbox has ended.
         SandboxUnavailable: There is no sandbox.
     """
-    words = shlex.join(given)
+    shell, words = new_shell(**_NO_MODULES), shlex.join(given)
     if script.language == "python":
-        code = f"exec python3 -c {shlex.quote(script.code)} {words}"
+        code = f"exec python3 -I -c {shlex.quote(script.code)} {words}"
     else:
         code = f"set -- {words}\n{script.code}" if given else script.code
-    return run_now(tree, code, new_shell(), 0)
+    return run_now(tree, code, shell, 0)
 
 
 def text(output: bytes) -> str:
