@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
+from benchmarks.agentbench_cheats import EMPTY, PLAYERS, reward
 from simia_gym.cli.app import run as simia
 from simia_gym.envs.os.agentbench.published import read
 from simia_gym.errors import Fault, InputError
@@ -36,7 +37,6 @@ TASKS: list[dict[str, Any]] = [
     {"description": "Who is there?", "create": {"init": "useradd jack"}, "evaluation": {"match": "jack"}},
     {"description": "What is wrong here?", "evaluation": {"check": [None, CHECK], "example": "echo three"}},
 ]
-EMPTY = "find /home /root /srv /tmp /var -mindepth 1 -delete"
 
 
 @pytest.fixture
@@ -195,6 +195,16 @@ def test_published_solutions_of_the_real_data_win(shared_data: Path, tmp_path: P
         assert play(path, number, EMPTY, f"={answer}")[0] == 1.0
         if answer != "0":
             assert play(path, number, EMPTY, "=0")[0] == 0.0
+
+
+@needs_sandbox
+@pytest.mark.parametrize(("compat", "won"), [(None, [0, 0, 1]), ("agentbench", [0, 1, 1])])
+def test_what_the_cheats_win_is_measured(tmp_path: Path, compat: str | None, won: list[float]) -> None:
+    path = tmp_path / "own.jsonl"
+    evaluation = {"check": [None, CHECK], "example": "find ~ -name '*.log' | wc -l"}
+    path.write_text(json.dumps({**TASKS[0], "create": {"init": "touch ~/{a,b}.log"}, "evaluation": evaluation}))
+    env = gym.make(ENV, data=str(path), split="all", compat=compat)
+    assert [reward(env, *read(path), player) for player in PLAYERS] == won
 
 
 @needs_sandbox

@@ -12,7 +12,6 @@ from simia_gym.envs.os.rooms import run_now
 from simia_gym.errors import Fault
 from simia_gym.sandbox import Result, Shell, Tree, new_shell
 
-
 _NO_MODULES = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}
 
 
