@@ -98,9 +98,9 @@ def play(data: Path, number: int, *actions: str, **settings: Any) -> tuple[float
 def test_a_task_is_judged_soundly_or_as_published(
     tasks: Path, number: int, actions: tuple[str, ...], sound: float, published: float
 ) -> None:
-    for reward, settings in ((sound, {}), (published, {"compat": "agentbench"})):
+    for expected, settings in ((sound, {}), (published, {"compat": "agentbench"})):
         won, info, _ = play(tasks, number, *actions, **settings)
-        assert (won, info["reward_valid"]) == (reward, True)
+        assert (won, info["reward_valid"]) == (expected, True)
 
 
 @needs_sandbox
