@@ -124,11 +124,18 @@ def test_the_shell_goes_on_from_start(tasks: Path) -> None:
 
 
 @needs_sandbox
-def test_a_machine_that_cannot_be_made_is_a_fault_and_no_zero(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("init", "says"),
+    [
+        ("yes", "init was stopped by the limit of output"),
+        ("out=/usr/words; echo a > $out; echo b", "init cannot write: bash: line 1: /usr/words: Read-only file system"),
+    ],
+)
+def test_a_machine_that_cannot_be_made_is_a_fault_and_no_zero(tmp_path: Path, init: str, says: str) -> None:
     path = tmp_path / "own.jsonl"
-    path.write_text(json.dumps({**TASKS[0], "create": {"init": "yes"}}))
+    path.write_text(json.dumps({**TASKS[0], "create": {"init": init}}))
     env = gym.make(ENV, data=str(path), split="all")
-    with pytest.raises(Fault, match="init was stopped by the limit of output"):
+    with pytest.raises(Fault, match=says):
         env.reset(options={"task": "agentbench-own-00000"})
 
 
@@ -143,7 +150,7 @@ def test_what_cannot_be_played_is_left_out_or_refused(tasks: Path, tmp_path: Pat
         env.reset(options={"task": "agentbench-own-00003"})
     path = tmp_path / "none.json"
     path.write_text(json.dumps(TASKS[3]))
-    with pytest.raises(InputError, match=r"none of its 1 tasks can be played here: .*, it needs several users"):
+    with pytest.raises(InputError, match="there are no tasks in split 'train'"):
         gym.make(ENV, data=str(path))
     path.write_text(json.dumps([TASKS[0], {**TASKS[1], "evaluation": {}}], indent=1))
     with pytest.raises(InputError, match=r"none\.json:\d+: \[1\]\.evaluation: an evaluation has either a"):
@@ -168,6 +175,24 @@ def test_published_solutions_are_played_and_failures_have_causes(
         "agree": True,
         "differences": [],
     }
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("init", "why"),
+    [
+        ("useradd jack", "it needs several users"),
+        ("out=/usr/words; echo a > $out", "it needs folders that are read-only here"),
+    ],
+)
+def test_a_file_without_a_playable_task_is_verified(
+    tmp_path: Path, init: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({**TASKS[0], "create": {"init": init}}))
+    assert simia(["verify-recorded", "os", "--data", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["solutions_pass"], found["causes"], found["agree"]) == (0, {"own-00000": why}, True)
 
 
 @needs_sandbox

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from simia_gym.domain.data import DomainData, files_hash
 from simia_gym.envs.os.agentbench.published import Published, read
-from simia_gym.errors import InputError
 from simia_gym.types import Task
 
 OPTION = "agentbench"
@@ -17,13 +16,10 @@ def load(path: Path) -> DomainData:
     """Load a file of AgentBench's tasks, but those that cannot be played here.
 
     Raises:
-        InputError: As `read`; or no task can be played.
+        InputError: As `read`.
     """
     found = read(path)
     tasks = [_task(one) for one in found if not one.cause]
-    if not tasks:
-        what = f"none of its {len(found)} tasks can be played here: of the first, {found[0].cause}"
-        raise InputError(what, where=str(path), fix="`simia verify-recorded os --data FILE --json` lists the causes.")
     files = sorted({path, *(file for one in found for file in one.files)})
     reward = "simia_gym.envs.os.agentbench.solved:AgentBenchReward"
     return DomainData(tasks={"train": tasks}, reward=reward, hash=files_hash(files))

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from simia_gym.domain.domain import Domain
+from simia_gym.envs.os.agentbench.causes import FOLDERS
 from simia_gym.envs.os.agentbench.judging import judge
 from simia_gym.envs.os.agentbench.published import Published, read
-from simia_gym.envs.os.agentbench.running import begin, text
+from simia_gym.envs.os.agentbench.running import READ_ONLY, begin, text
 from simia_gym.envs.os.machine import base_tree
 from simia_gym.envs.os.rooms import run_now
 from simia_gym.errors import Fault, InputError
@@ -64,5 +65,5 @@ def _played(one: Published) -> tuple[str | Fault, bool]:
             judge(one.evaluation, begun.tree, final, answer, published=asked) for asked in (False, True)
         )
     except Fault as fault:
-        return fault, False
+        return (FOLDERS if fault.kind == READ_ONLY else fault), False
     return "" if sound.passed else f"{_OTHER}{sound.reason}", published.passed

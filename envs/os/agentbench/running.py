@@ -12,6 +12,9 @@ from simia_gym.envs.os.rooms import run_now
 from simia_gym.errors import Fault
 from simia_gym.sandbox import Result, Shell, Tree, new_shell
 
+READ_ONLY = "read_only"
+"""The kind of the fault that a task's scripts write where nothing can be written."""
+_READ_ONLY = b"Read-only file system"
 _NO_MODULES = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}
 
 
@@ -32,16 +35,16 @@ def begin(init: Sequence[Script], start: Sequence[Script], base: Tree) -> Begun:
     """Make a task's machine: its scripts run on the base tree, those of ``start`` in the agent's own shell.
 
     Raises:
-        Fault: A script was stopped by a limit, or the sandbox ended.
+        Fault: A script was stopped by a limit, or wrote where nothing can be written; or the sandbox ended.
         SandboxUnavailable: There is no sandbox.
     """
     tree, shell = base, new_shell()
     for script in init:
         done, tree = run(tree, script)
-        _refuse_stopped(done, "init")
+        _refuse_half(done, "init")
     for script in start:
         done, tree = run_now(tree, script.code, shell, 0)
-        _refuse_stopped(done, "start")
+        _refuse_half(done, "start")
         shell = done.shell
     return Begun(tree, shell)
 
@@ -69,6 +72,10 @@ def text(output: bytes) -> str:
     return os.fsdecode(output)
 
 
-def _refuse_stopped(done: Result, what: str) -> None:
+def _refuse_half(done: Result, what: str) -> None:
+    """Refuse a machine that its scripts could not make."""
     if done.stopped:
         raise Fault("init_stopped", f"the task's {what} was stopped by the limit of {done.stopped}", "world")
+    if _READ_ONLY in done.output:
+        line = next(line for line in done.output.splitlines() if _READ_ONLY in line)
+        raise Fault(READ_ONLY, f"the task's {what} cannot write: {text(line)[:200]}", "world")
