@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from simia_gym.sandbox import Limits, Pool, Result, Shell, Tree
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LIMITS = Limits(time=10)
 _AT_ONCE = 64
@@ -48,8 +54,13 @@ def run_now(tree: Tree, script: str, shell: Shell, seed: int) -> tuple[Result, T
 
 async def run_in_sandbox(tree: Tree, script: str, shell: Shell, seed: int) -> tuple[Result, Tree]:
     """`run_now` in a thread, so that others go on meanwhile."""
+    return await in_thread(run_now, tree, script, shell, seed)
+
+
+async def in_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function that runs scripts in a thread for it."""
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_of_process().threads, run_now, tree, script, shell, seed)
+    return await loop.run_in_executor(_of_process().threads, partial(function, *arguments, **named))
 
 
 def _of_process() -> _Rooms:

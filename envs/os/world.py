@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.os import machine
+from simia_gym.envs.os.agentbench.solved import prepare
 from simia_gym.envs.os.rooms import run_in_sandbox
 from simia_gym.envs.os.slices import FILES, LISTING, SCRATCH
 from simia_gym.errors import InputError, ToolError
@@ -33,12 +37,20 @@ MASKS = (
 class OsWorld(World):
     """See the module."""
 
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        compat = self.options.get("compat")
+        if compat not in (None, "agentbench"):
+            fix = 'Give "agentbench", or leave it out.'
+            raise InputError(f"there is no {compat!r} to be compatible with", where="compat", fix=fix)
+
     def ready(self) -> None:
         """Raise `SandboxUnavailable` where no command can run."""
         working_way()
 
-    def opening(self, db: Draft, task: Task) -> str:
-        """Say the task, and where the shell stands."""
+    async def opening(self, db: Draft, task: Task) -> str:
+        """Say the task, and where the shell stands; a task of AgentBench makes its machine first."""
+        await prepare(db, task, self.options.get("compat"))
         return machine.opening(db.state, task)
 
     def info(self, state: State) -> dict[str, object]:

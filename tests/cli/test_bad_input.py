@@ -127,6 +127,8 @@ BAD: list[tuple[str, ...]] = [
     ("verify-recorded x", "there is no environment 'x'"),
     ("verify-recorded retail", "no recorded rollouts are named", "Add --rollouts FILE"),
     ("verify-recorded officebench", "Give --data DIR"),
+    ("verify-recorded os", "Give --data FILE"),
+    ("verify-recorded os --data .", "is no file of tasks", "Name a .json or .jsonl file"),
     ("verify-recorded retail --rollouts x", "Add --data DIR"),
     ("export nowhere x.json", "nowhere: there is no such"),
     ("verify-recorded simia/retal-v0 --data . --rollouts x", "Did you mean 'simia/retail-v0'?"),

@@ -134,6 +134,7 @@ def test_a_script_of_the_data_comes_before_ours(write: Write, name: str, script:
 
 
 LONG = "x" * 131_000
+CODE = "import json; exit(3)"
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,8 @@ def test_what_cannot_run_here_has_a_cause(write: Write, script: str, why: str) -
         ("containing", "none", "3", False),
         ("in", "b", "a b c", True),
         ("in", "d", "a b c", False),
+        ("in", " ", "a b c", False),  # nothing is no part of an answer
+        ("containing", "a b c", "\n", False),
     ],
 )
 def test_our_checks_mean_what_the_published_ones_do(file: str, answer: str, wanted: str, right: bool) -> None:
@@ -362,6 +365,17 @@ def test_a_change_is_judged_by_the_final_tree(
     final = {**BASE, "/root/done": Entry("file", 0o644, b"")}
     found = judge(one.evaluation, BASE, final, answer, published=published)
     assert (found.passed, says in found.reason) == (right, True), found.reason
+
+
+@needs_sandbox
+@pytest.mark.parametrize("place", ["/root/json.py", "/root/.local/lib/python3.11/site-packages/usercustomize.py"])
+@pytest.mark.parametrize("check", [{"code": CODE, "language": "python"}, f"python3 -c '{CODE}'"])
+def test_a_check_takes_no_module_from_the_agent(write: Write, check: Any, place: str) -> None:
+    """Python would look in the working directory and in the home."""
+    (one,) = read(write(task({"check": check})))
+    above = [place[:at] for at in range(6, len(place)) if place[at] == "/"]
+    planted = {**{path: folder() for path in above}, place: Entry("file", 0o644, b"import os; os._exit(0)\n")}
+    assert "ended with 3" in judge(one.evaluation, BASE, {**BASE, **planted}, None).reason
 
 
 @needs_sandbox

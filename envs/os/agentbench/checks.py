@@ -44,8 +44,8 @@ def _size(text: str) -> Decimal:
 
 
 CHECKS: Mapping[str, Callable[[str, str], bool]] = {
-    "containing": lambda answer, wanted: _plain(wanted) in _plain(answer),
-    "in": lambda answer, wanted: _plain(answer) in _plain(wanted),
+    "containing": lambda answer, wanted: len(_plain(wanted)) > 0 and _plain(wanted) in _plain(answer),
+    "in": lambda answer, wanted: len(_plain(answer)) > 0 and _plain(answer) in _plain(wanted),
     "integer-match": lambda answer, wanted: int(answer) == int(wanted),
     "size-match": lambda answer, wanted: _size(answer) == _size(wanted),
     "string-match": lambda answer, wanted: _plain(answer) == _plain(wanted),
