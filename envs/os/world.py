@@ -82,7 +82,7 @@ class OsWorld(World):
         db.put("shell", "main", machine.shell_row(done.shell, number))
         return shown(done.output)
 
-    @tool(effect="none", terminal=True)
+    @tool(reads=("shell/main",), terminal=True)
     def answer_action(self, db: Draft, answer: str) -> str:
         """Answer the question of the task. This ends it.
 
@@ -91,7 +91,7 @@ class OsWorld(World):
         """
         return "The answer has been taken."
 
-    @tool(effect="none", terminal=True)
+    @tool(reads=("shell/main",), terminal=True)
     def finish_action(self, db: Draft, thought: str = "") -> str:
         """Say that the change which the task asks for is done. This ends it.
 

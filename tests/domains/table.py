@@ -48,6 +48,7 @@ class Own:
         unheard: Arguments of calls that the expert words itself; it has heard the words of all others.
         slice: Most bytes of a slice.
         bare: Whether its other files do without `world.py`.
+        errs: Whether who knows nothing gets errors; what a shell says of a command that fails is its output.
     """
 
     cheats: Sequence[type[Policy]] = ()
@@ -55,6 +56,7 @@ class Own:
     unheard: Sequence[str] = ()
     slice: int = 20_000
     bare: bool = True
+    errs: bool = True
 
 
 OWN = {
@@ -75,7 +77,7 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
-    "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",)),
+    "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
     "office": Own(bare=False),
