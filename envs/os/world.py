@@ -37,6 +37,8 @@ MASKS = (
 class OsWorld(World):
     """See the module."""
 
+    opening_masks = MASKS
+
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         compat = self.options.get("compat")

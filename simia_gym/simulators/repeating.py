@@ -32,9 +32,10 @@ class RepeatingSimulator:
         self.stateless: bool = getattr(simulator, "stateless", False)
         self.masked = 0
         self._simulator, self._domain = simulator, domain
-        answered = [event for event in events if event["type"] == "transition"]
-        self._opened = next((event for event in answered if event.get("call") is None), None)
-        self._events = (event for event in answered if event.get("call") is not None)
+        happened = list(events)
+        opened = next((event for event in happened if event["type"] == "message"), None)
+        self._opened = None if opened is None else {"observation": opened["text"], "ops": opened["ops"]}
+        self._events = (event for event in happened if event["type"] == "transition" and event.get("call") is not None)
 
     def begin(self, context: StepContext) -> None:
         """Prepare the simulator for the episode."""

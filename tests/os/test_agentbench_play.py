@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -233,9 +234,16 @@ def test_what_the_cheats_win_is_measured(tmp_path: Path, compat: str | None, won
 
 
 @needs_sandbox
-def test_a_recorded_episode_is_replayed(tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_episodes_are_replayed(tasks: Path, tmp_path: Path) -> None:
+    """Also that of a machine whose scripts read the clock, and whose example does."""
+    clock = {
+        "description": "When is it?",
+        "create": {"init": "date > ~/a; date +%s > ~/b; touch -d '3 days ago' ~/c"},
+        "evaluation": {"check": [None, {"file": "check/string-match.py"}], "example": "date +%s"},
+    }
+    tasks.write_text(f"{tasks.read_text()}{json.dumps(clock)}\n")
     out = tmp_path / "out"
     words = ["rollout", ENV, "--data", str(tasks), "--split", "all", "--policy", "random", "--out", str(out)]
-    assert simia([*words, "--simulator", "world"]) == 0
+    assert simia(words) == 0
+    time.sleep(1.1)  # the clock goes on
     assert simia(["replay", str(out)]) == 0
-    capsys.readouterr()
