@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from simia_gym.envs.officebench.cells import table_text
+from simia_gym.envs.officebench.formats.folder import calendar_of
 from simia_gym.envs.officebench.paths import ANSWER, ROOT, normalised
 from simia_gym.envs.officebench.slices import known_user
 from simia_gym.record.finished_episode import FinishedEpisode
@@ -204,9 +205,8 @@ def content(state: State, place: Place) -> str | None:
         heads = ("id", "from", "to", "subject", "content")
         return "\n".join(row[name] for row in rows for name in heads)
     path = normalised(place.file or "")
-    if path == ANSWER:
-        answer = state.at("/desk/main/answer")
-        return None if answer is None else str(answer)
+    if path == ANSWER and (answer := state.at("/desk/main/answer")) is not None:
+        return str(answer)
     if path.startswith(f"{ROOT}/calendar/"):
         return calendar_text(state, path.rpartition("/")[2].removesuffix(".ics"))
     row = state.get("files", path)
@@ -235,7 +235,10 @@ def _exists(state: State, file: str) -> bool:
     if path.startswith(f"{ROOT}/emails/"):
         user, _, mail = path.removeprefix(f"{ROOT}/emails/").partition("/")
         return state.has("mails", f"{known_user(state, user)}: {mail}")
-    return content(state, Place(file=file)) is not None
+    if calendar_of(path) is not None and state.has("originals", path):
+        return True  # a calendar may hold nothing
+    below = any(one.startswith(f"{path}/") for one, _ in state.rows("files"))
+    return below or state.has("folders", path) or content(state, Place(file=file)) is not None
 
 
 def _cells(state: State, file: str) -> dict[tuple[int, int], str] | None:

@@ -92,6 +92,7 @@ def load(path: Path) -> DomainData:
     return DomainData(
         tables=tables,
         tasks=tasks,
+        options={"shell": True},
         reward="simia_gym.envs.officebench.evaluators:PublishedReward",
         hash=files_hash(files),
     )
