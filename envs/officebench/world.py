@@ -18,6 +18,7 @@ from simia_gym.envs.officebench.apps.pdf import Pdf
 from simia_gym.envs.officebench.apps.shell import Shell, shell_problem
 from simia_gym.envs.officebench.apps.system import APPS, System
 from simia_gym.envs.officebench.apps.word import Word
+from simia_gym.envs.officebench.published import NAME, Published
 from simia_gym.state import Draft, State
 from simia_gym.types import Feedback, Task, ToolCall, Transition
 
@@ -56,14 +57,26 @@ class OfficeApps(System, Calendar, Email, Excel, Word, Pdf, Calculator):
 
 
 class OfficeWorld(OfficeApps, Llm):
-    """All apps; with the option ``shell`` also one that runs commands, where a sandbox can be made."""
+    """All apps; with the option ``shell`` also one that runs commands, where a sandbox can be made.
+
+    With ``compat="officebench"`` they have the oddities of the published ones.
+
+    Raises:
+        ValueError: There is no such ``compat``.
+    """
 
     optional_roles = frozenset({ROLE})
 
     def __new__(cls, options: Mapping[str, Any] | None = None) -> Self:
         """Make the office that the options ask for."""
-        shell = bool((options or {}).get("shell")) and shell_problem() is None
-        return super().__new__(_WithShell if shell and cls is OfficeWorld else cls)  # type: ignore[return-value]
+        given = options or {}
+        compat, shell = given.get("compat"), bool(given.get("shell")) and shell_problem() is None
+        if compat not in (None, NAME):
+            raise ValueError(f"compat is {compat!r}; it can be None or {NAME!r}")
+        kinds = {(False, True): _WithShell, (True, False): _Published, (True, True): _PublishedWithShell}
+        found: Any = kinds.get((compat is not None, shell), cls) if cls is OfficeWorld else cls
+        made: Self = super().__new__(found)
+        return made
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -73,3 +86,11 @@ class OfficeWorld(OfficeApps, Llm):
 
 class _WithShell(OfficeWorld, Shell):
     apps = (*APPS, "shell")
+
+
+class _Published(Published, OfficeWorld):
+    pass
+
+
+class _PublishedWithShell(Published, _WithShell):
+    pass
