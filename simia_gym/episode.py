@@ -229,6 +229,7 @@ class Episode:
             prompt=self.prompt,
             observation_role=self.domain.grammar.observation_role,
             **({"uncounted": self.domain.uncounted} if self.domain.uncounted else {}),
+            **({"scores_by": groups} if (groups := self.domain.score_groups(task)) else {}),
             **({"dev": True} if any(task.id == each.id for each in self.domain.dev_of_train) else {}),
             **names,
         )

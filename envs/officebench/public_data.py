@@ -167,7 +167,7 @@ def _public(item: _Subtask, office: Office, references: Path) -> Public:
     task = Task(
         id=f"officebench-{item.task_id}-{item.subtask}",
         split="train" if apps == 1 else "test",
-        kind=f"apps_{apps}",
+        kind="published",
         instruction=item.task,
         setup=tuple(setup),
         criteria=tuple(criteria),

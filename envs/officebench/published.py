@@ -59,7 +59,7 @@ class Published(World):
         if done.outcome != "ok":
             return _unmarked(done)
         more = "..." if call.name == "email_read_email" else ""
-        return replace(done, observation=done.observation + more, ops=(*ops, *done.ops))
+        return replace(done, observation=done.observation + more, ops=(*ops, *(done.ops or ())))
 
 
 def _unmarked(error: Transition) -> Transition:
@@ -109,7 +109,7 @@ def _create_word(db: Draft, given: Mapping[str, Any]) -> ToolCall:
     path = normalised(given["file_path"])
     if (row := db.get("files", path)) is not None and row["kind"] == "docx":
         db.remove("files", path)
-    return ToolCall("word_create_new_file", given)
+    return ToolCall("word_create_new_file", dict(given))
 
 
 def _write_word(db: Draft, given: Mapping[str, Any]) -> ToolCall:
