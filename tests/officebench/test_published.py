@@ -43,7 +43,7 @@ class Office:
         done = self.world.call(self.state, ToolCall(name, arguments))
         if done.outcome == "ok":
             assert done.state is not None
-            assert {**tables_of(self.state.apply(done.ops))} == tables_of(done.state)
+            assert {**tables_of(self.state.apply(done.ops or ()))} == tables_of(done.state)
         self.state = done.state or self.state
         return done
 
