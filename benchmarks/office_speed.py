@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import resource
 import statistics
@@ -78,6 +79,8 @@ def main() -> None:
             slow.append(theirs(path, options.actions))
     result = {
         "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "waiting_processes": round(os.getloadavg()[0], 1),
         "tasks_a_pass": made,
         "actions_a_pass": options.actions,
         "steps_per_cpu_second": {"episode": shown(fast), "interpreter_per_action": shown(slow)},

@@ -17,6 +17,8 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.assembly.task_order import Order, TaskOrder
 from simia_gym.common.event_loop import run_sync
+from simia_gym.common.secrets import shown_value
+from simia_gym.domain.registration import without_keys
 from simia_gym.domain.tasks import task_from_json
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
@@ -74,7 +76,7 @@ def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
     for name, value in kwargs.items():
         if name == "options":
             if not isinstance(value, Mapping):
-                raise InputError(f"options is {value!r}", where="options", fix="Give a dictionary.")
+                raise InputError(f"options is {shown_value(value)}", where="options", fix="Give a dictionary.")
             options = {**value, **options}
         elif name in RESOURCE_NAMES and (name not in _BOTH or _BOTH[name](value)):
             live[name] = value
@@ -86,12 +88,12 @@ def make_suite(env_id: str, kwargs: Mapping[str, Any]) -> Suite:
     return suite
 
 
-def without_keys(spec: EnvSpec | None) -> EnvSpec | None:
+def keyless(spec: EnvSpec | None) -> EnvSpec | None:
     """A specification without API keys: people print it, and write it to files."""
     if spec is None:
         return None
     kept = copy(spec)
-    kept.kwargs = {name: value for name, value in spec.kwargs.items() if name not in ("api_key", "api_keys")}
+    kept.kwargs = without_keys(spec.kwargs)
     return kept
 
 
@@ -126,7 +128,9 @@ class SimiaEnv(gymnasium.Env[str, str]):
         **kwargs: Any,
     ) -> None:
         if on_fault not in get_args(OnFault):
-            raise InputError(f"on_fault is {on_fault!r}", where="on_fault", fix="Use truncate, raise or mark.")
+            raise InputError(
+                f"on_fault is {shown_value(on_fault)}", where="on_fault", fix="Use truncate, raise or mark."
+            )
         self.render_mode, self.on_fault = render_mode, on_fault
         self.suite = make_suite(env_id, kwargs)
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
@@ -143,7 +147,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        self._spec = without_keys(spec)
+        self._spec = keyless(spec)
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from simia_gym.actions.assistant import as_action, further_fields, with_provider
 from simia_gym.actions.calls import call_message, read_action, with_ids
+from simia_gym.actions.dialects import Dialect, DialectReader
 from simia_gym.actions.refused import MOST_CALLS, refusals, refused_calls
 from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
@@ -68,6 +69,7 @@ class Episode:
         feedback: ``terse`` or ``explain``: whether the error for an invalid action shows a valid one.
         models: Names of the models that take part, by role; written to the record and to the info of `reset`.
         history: What the policy is shown of the history; ``None`` for the whole transcript. Written likewise.
+        dialect: The model family in whose own format calls are executed, too.
 
     Attributes:
         ledger: The events of the episode so far.
@@ -92,6 +94,7 @@ class Episode:
         feedback: Feedback = "terse",
         models: Mapping[str, str] | None = None,
         history: HistoryView | None = None,
+        dialect: Dialect | None = None,
     ) -> None:
         self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
         self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
@@ -104,6 +107,7 @@ class Episode:
         self._begun = self._native = False
         self._as_tool = domain.grammar.observation_role == "tool"
         self._invents: Callable[[str], bool] | None = getattr(domain.grammar, "invents", None)
+        self._dialect = None if dialect is None else DialectReader(dialect, domain.tools)
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
@@ -225,6 +229,7 @@ class Episode:
             prompt=self.prompt,
             observation_role=self.domain.grammar.observation_role,
             **({"uncounted": self.domain.uncounted} if self.domain.uncounted else {}),
+            **({"scores_by": groups} if (groups := self.domain.score_groups(task)) else {}),
             **({"dev": True} if any(task.id == each.id for each in self.domain.dev_of_train) else {}),
             **names,
         )
@@ -332,9 +337,10 @@ class Episode:
                 step = self.fail(fault)
                 await self.close()
                 return step
-            text, parsed = read_action(self.domain.grammar, action)
+            text, parsed = read_action(self.domain.grammar, action, self._dialect)
             more = further_fields(action)
-            if self._invents is not None and self._invents(text):
+            reading = None if self._dialect is None else self._dialect.read(text)
+            if reading.invented if reading is not None else self._invents is not None and self._invents(text):
                 more["invented"] = True
             self._provider = more.get("provider")
             self.turn += 1

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simia_gym.assembly.task_order import Order
 from simia_gym.common.event_loop import run_sync
-from simia_gym.env import OnFault, SimiaEnv, log_once, step_values, without_keys
+from simia_gym.env import OnFault, SimiaEnv, keyless, log_once, step_values
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.types import PolicyAction, Task
@@ -80,7 +80,7 @@ class SimiaVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], tuple[str, ...]
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        self._spec = without_keys(spec)
+        self._spec = keyless(spec)
 
     @property
     def tasks(self) -> Sequence[Task]:

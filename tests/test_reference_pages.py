@@ -122,7 +122,7 @@ def test_events() -> None:
     assert set(shown) - set(seen) <= {"answer", "fault"}
     rare = {
         "transition": {"reveals"},
-        "start": {"dev", "grammar", "history", "uncounted"},
+        "start": {"dev", "grammar", "history", "scores_by", "uncounted"},
         "action": {"beside", "finish_reason", "invented", "provider"},
         "invalid": {"calls"},
     }

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from simia_gym.envs.officebench.cells import table_text
+from simia_gym.envs.officebench.formats.folder import calendar_of
 from simia_gym.envs.officebench.paths import ANSWER, ROOT, normalised
 from simia_gym.envs.officebench.slices import known_user
 from simia_gym.record.finished_episode import FinishedEpisode
@@ -97,9 +98,25 @@ def contain(finished: FinishedEpisode, args: ContainArgs) -> Finding:
     text = content(finished.final, args)
     if text is None:
         return Finding.of(False, f"there is no {place}")
+    if _published(finished.final):
+        return _contain_published(text, args.keywords, place)
     lowered, plain = text.lower(), text.lower().replace(",", "")
     missing = [word for word in args.keywords if word.lower() not in (plain if _is_number(word) else lowered)]
     return Finding.of(not missing, f"{place} contains all keywords" if not missing else f"{place} lacks {missing[0]!r}")
+
+
+def _contain_published(text: str, keywords: Sequence[str], place: str) -> Finding:
+    """As published: behind a number, commas are missing for all further keywords."""
+    text = text.lower()
+    for word in keywords:
+        text = text.replace(",", "") if _is_number(word) else text
+        if word.lower() not in text:
+            return Finding.of(False, f"{place} lacks {word!r}")
+    return Finding.of(True, f"{place} contains all keywords")
+
+
+def _published(state: State) -> bool:
+    return state.at("/desk/main").get("compat") is not None
 
 
 def not_contain(finished: FinishedEpisode, args: ContainArgs) -> Finding:
@@ -137,7 +154,7 @@ def excel_cell_comparator(finished: FinishedEpisode, args: CellArgs) -> Finding:
     cells = _cells(finished.final, args.file) or {}
     for match in args.matches:
         have = cells.get((match.row, match.col))
-        if have not in match.allowed:
+        if have not in match.allowed or (_published(finished.final) and not re.fullmatch(r"\w+", have or "")):
             return Finding.of(
                 False, f"cell ({match.row}, {match.col}) of {args.file} is {have!r}, which is not allowed"
             )
@@ -180,7 +197,8 @@ def calendar_no_overlap(finished: FinishedEpisode, args: UserArgs) -> Finding:
     for (_, end, one), (start, _, other) in pairwise(rows):
         if end > start:
             return Finding.of(False, f"{one!r} and {other!r} of {args.username} overlap")
-    return Finding.of(bool(rows), f"the {len(rows)} events of {args.username} do not overlap")
+    there = bool(rows) or (user is not None and _exists(finished.final, f"calendar/{user}.ics"))
+    return Finding.of(there, f"the {len(rows)} events of {args.username} do not overlap")
 
 
 def allowed_values(comparator: str) -> tuple[str, ...]:
@@ -204,9 +222,8 @@ def content(state: State, place: Place) -> str | None:
         heads = ("id", "from", "to", "subject", "content")
         return "\n".join(row[name] for row in rows for name in heads)
     path = normalised(place.file or "")
-    if path == ANSWER:
-        answer = state.at("/desk/main/answer")
-        return None if answer is None else str(answer)
+    if path == ANSWER and (answer := state.at("/desk/main/answer")) is not None:
+        return str(answer)
     if path.startswith(f"{ROOT}/calendar/"):
         return calendar_text(state, path.rpartition("/")[2].removesuffix(".ics"))
     row = state.get("files", path)
@@ -235,7 +252,10 @@ def _exists(state: State, file: str) -> bool:
     if path.startswith(f"{ROOT}/emails/"):
         user, _, mail = path.removeprefix(f"{ROOT}/emails/").partition("/")
         return state.has("mails", f"{known_user(state, user)}: {mail}")
-    return content(state, Place(file=file)) is not None
+    if calendar_of(path) is not None and state.has("originals", path):
+        return True  # a calendar may hold nothing
+    below = any(one.startswith(f"{path}/") for one, _ in state.rows("files"))
+    return below or state.has("folders", path) or content(state, Place(file=file)) is not None
 
 
 def _cells(state: State, file: str) -> dict[tuple[int, int], str] | None:

@@ -92,6 +92,7 @@ def load(path: Path) -> DomainData:
     return DomainData(
         tables=tables,
         tasks=tasks,
+        options={"shell": True},
         reward="simia_gym.envs.officebench.evaluators:PublishedReward",
         hash=files_hash(files),
     )
@@ -166,7 +167,7 @@ def _public(item: _Subtask, office: Office, references: Path) -> Public:
     task = Task(
         id=f"officebench-{item.task_id}-{item.subtask}",
         split="train" if apps == 1 else "test",
-        kind=f"apps_{apps}",
+        kind="published",
         instruction=item.task,
         setup=tuple(setup),
         criteria=tuple(criteria),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simia_gym.actions.assistant import ARGUMENTS, OF_CALL
 from simia_gym.actions.base import Grammar
@@ -15,6 +15,9 @@ from simia_gym.common.json_encoding import BASE64, as_text
 from simia_gym.errors import ActionError, InputError
 from simia_gym.state.frozen import freeze
 from simia_gym.types import Action, Calls, JsonObject, Message, PolicyAction, ToolCall
+
+if TYPE_CHECKING:
+    from simia_gym.actions.dialects.reader import DialectReader
 
 MAX_CHARACTERS = 100_000
 """Maximum length of an action; a longer one is invalid."""
@@ -37,7 +40,9 @@ _write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _NOT_JSON = '{"role": "assistant", "tool_calls": NaN}'
 
 
-def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | ActionError]:
+def read_action(
+    grammar: Grammar, action: PolicyAction, dialect: DialectReader | None = None
+) -> tuple[str, Action | ActionError]:
     """Read one action of a policy.
 
     Args:
@@ -45,6 +50,7 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
         action: Text in the grammar, or an assistant message in OpenAI's layout, as `as_action` gives it. The
             ``arguments`` of a call in a message are an object or a JSON text. A message without calls is read as its
             content.
+        dialect: Reads a text that is calls in the format of a model family, before the grammar does.
 
     Returns:
         The canonical text of the action, which is recorded, and the parsed action or the error. Parsing the canonical
@@ -74,6 +80,9 @@ def read_action(grammar: Grammar, action: PolicyAction) -> tuple[str, Action | A
         return text[: MAX_CHARACTERS + 1], error
     if calls is not None and text.count("{") + text.count("[") <= MAX_DEPTH:
         return text, calls
+    reading = None if dialect is None else dialect.read(text)
+    if reading is not None:
+        return text, reading.action
     try:
         return text, grammar.parse(text)
     except ActionError as error:

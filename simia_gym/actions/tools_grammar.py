@@ -26,11 +26,19 @@ from simia_gym.actions.calls import (
     looks_like_call,
     message_parts,
 )
-from simia_gym.actions.dialects import dialect_of
+from simia_gym.actions.dialects.names import NAMES, dialect_of
 from simia_gym.actions.sampling import sample_call, seen_values
 from simia_gym.actions.signatures import compact_block, hermes_block
 from simia_gym.actions.strict_json import JsonProblem, decode_at, skip_space
-from simia_gym.actions.thinking import CLOSINGS, MARK_PATTERN, OPENING_PATTERN, THINKING, may_think, strip_thinking
+from simia_gym.actions.thinking import (
+    CLOSINGS,
+    MARK_PATTERN,
+    THINKING,
+    after_thinking,
+    may_think,
+    strip_thinking,
+    thinking_end,
+)
 from simia_gym.common.dotted_names import load_object
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Action, Calls, End, JsonObject, Message, Say, ToolCall
@@ -39,8 +47,6 @@ _TAG, _END_TAG = "<tool_call>", "</tool_call>"
 _RESPONSE, _OBSERVATION = "<tool_response>", "Observation:"
 _MARKS = rf"(<tool_call>)[ \t\n\r]*+|</tool_call>|```|{_RESPONSE}|{_OBSERVATION}|{MARK_PATTERN}"
 _MARK = re.compile(rf"(?=[<`\[O])(?:{_MARKS})")  # the set of first characters makes the search a third faster
-_OPENING = re.compile(OPENING_PATTERN)
-_CLOSING = re.compile("|".join(map(re.escape, sorted(CLOSINGS))))
 _CLOSED = re.compile(r"[ \t\n\r]*+</tool_call>")
 _MAY_BE_JSON = re.compile(r"[ \t\n\r]*+[{\[`]")
 _FENCE = re.compile(r"```[ \t]*+(?:json|tool_calls?)?+\s*+(?=[{\[])", re.IGNORECASE)
@@ -100,7 +106,7 @@ class ToolsGrammar:
         opened = may_think(text)
         while tries < _MOST_TRIES:
             if opened:
-                start = _after_thinking(text, start)
+                start = after_thinking(text, start)
             if _MAY_BE_JSON.match(text, start) and (whole := _whole_json(text, start)) is not None:
                 return Say(text[start:].strip()) if is_speech(whole[0]) else self._from_json(whole[0])
             parts: list[str] = []
@@ -248,17 +254,6 @@ def get_grammar(name: str, *, folder: Path | None = None, where: str = "grammar"
     return cast(Grammar, made())
 
 
-def _after_thinking(text: str, start: int) -> int:
-    """The index after white space and closed thinking blocks, where a JSON value may begin."""
-    while mark := _OPENING.match(text, start := skip_space(text, start)):
-        closing = THINKING[mark.group()]
-        close = text.find(closing, mark.end())
-        if close < 0:
-            break
-        start = close + len(closing)
-    return start
-
-
 def _whole_json(text: str, start: int) -> tuple[Any] | None:
     """The rest of the text as a JSON object or list of objects; ``None`` if it is anything else.
 
@@ -307,7 +302,7 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall], cuts: 
         if kind in (_RESPONSE, _OBSERVATION):  # invented by the policy: nothing behind it counts
             if cuts is not None:
                 cuts.append(at)
-            return _thinking_end(text, end)
+            return thinking_end(text, end)
         if kind in THINKING:
             close = text.find(THINKING[kind], end)
             if close < 0:
@@ -332,17 +327,12 @@ def _scan(text: str, start: int, parts: list[str], calls: list[ToolCall], cuts: 
             else:
                 position = _fenced(text, at, parts, calls)
         except (ActionError, JsonProblem) as error:
-            again = _thinking_end(text, end)
+            again = thinking_end(text, end)
             if again is not None:
                 return again
             if isinstance(error, JsonProblem):
                 raise _broken_tag(text, end, error) from None
             raise
-
-
-def _thinking_end(text: str, position: int) -> int | None:
-    close = _CLOSING.search(text, position) if may_think(text) else None
-    return None if close is None or _OPENING.search(text, position, close.start()) else close.end()
 
 
 def _broken_tag(text: str, begin: int, problem: JsonProblem) -> ActionError:
@@ -389,9 +379,8 @@ def _conclude(text: str, rest: str, calls: list[ToolCall]) -> Action:
         raise broken("empty_action", f"The reply is empty{thought}. Write a message to the user or call a tool.")
     if not calls:
         if (dialect := dialect_of(rest)) is not None:
-            raise broken(
-                "malformed_call", f"The reply is a tool call in the dialect {dialect}, not one of this format."
-            )
+            what = f"The reply is a tool call in the dialect {NAMES[dialect]}, not one of this format."
+            raise broken("malformed_call", what)
         _refuse_broken_json(text, rest)
     if "<" in rest or "{" in rest or "[" in rest:
         if _CUT.search(rest):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from simia_gym.actions.dialects.names import DialectSetting
 from simia_gym.common.settings import Settings, setting
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
@@ -107,6 +108,12 @@ class EnvConfig(Settings):
     )
     grammar: str | None = setting(
         None, "Grammar, if the domain has several.", metavar="NAME", panel=WORLD, unset="its first"
+    )
+    dialect: DialectSetting = setting(
+        None,
+        "Model family in whose own format calls are executed, too; else a reply in it is an error that names it.",
+        panel=WORLD,
+        unset="the grammar's formats alone",
     )
 
     def __post_init__(self) -> None:

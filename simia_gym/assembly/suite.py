@@ -289,6 +289,7 @@ class Suite:
             feedback=self.config.feedback,
             models=self.model_names,
             history=self.history,
+            dialect=self.config.dialect,
         )
 
 

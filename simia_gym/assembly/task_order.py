@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from simia_gym.common.secrets import shown_value
 from simia_gym.errors import InputError
 
 Order = Literal["random", "shuffled", "listed"]
@@ -29,7 +30,7 @@ class TaskOrder:
     def __init__(self, order: Order, count: int) -> None:
         if order not in get_args(Order):
             fix = f"Use {', '.join(get_args(Order))}."
-            raise InputError(f"task_order is {order!r}", where="task_order", fix=fix)
+            raise InputError(f"task_order is {shown_value(order)}", where="task_order", fix=fix)
         self.order, self.count = order, count
         self.restart(None)
 

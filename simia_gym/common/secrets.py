@@ -11,6 +11,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from pathlib import PurePath
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
@@ -94,6 +95,13 @@ def secrets_in(url: str) -> set[str]:
 def without_secrets_in_urls(text: str) -> str:
     """Replace users, passwords and the values of queries in all URLs of a text by ``***``."""
     return _IN_URL.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", text)
+
+
+def shown_value(value: object) -> str:
+    """A value in an error: texts and numbers as they are, of anything else the kind, because it may hold keys."""
+    if value is None or isinstance(value, str | int | float | PurePath):
+        return without_secrets_in_urls(repr(value))
+    return f"a {type(value).__name__}"
 
 
 def _is_no_word(text: str) -> bool:

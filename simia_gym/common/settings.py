@@ -14,6 +14,7 @@ import pydantic
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from simia_gym.common.secrets import shown_value
 from simia_gym.errors import InputError
 
 _CONFIG = ConfigDict(strict=True, allow_inf_nan=False, extra="forbid")
@@ -91,7 +92,7 @@ class Settings:
             InputError: A name is unknown or a value invalid; names ``where`` the data stands.
         """
         if not isinstance(data, Mapping):
-            raise InputError(f"{data!r} is no object", where=where, fix='Write {"NAME": VALUE}.')
+            raise InputError(f"a {type(data).__name__} is no object", where=where, fix='Write {"NAME": VALUE}.')
         for name in data:
             if name not in cls.fields():
                 fix = f"Known: {', '.join(cls.fields())}."
@@ -121,6 +122,6 @@ def _refused(cls: type[Settings], error: ValidationError) -> InputError:
     if first["type"] == "missing":
         return InputError(f"{name} is missing", where="settings", fix=f"Add {name!r}.")
     wanted = dict.fromkeys(item["msg"].removeprefix("Input should be ") for item in problems if item["loc"][0] == begin)
-    value = repr(first["input"]) if cls.fields()[name].repr else "no such value"
+    value = shown_value(first["input"]) if cls.fields()[name].repr else "no such value"
     inside = f"[{rest[0]!r}]" if rest and isinstance(cls.fields()[name].default, Mapping) else ""
     return InputError(f"{name}{inside} is {value}", where=name, fix=f"It must be {' or '.join(wanted)}.")

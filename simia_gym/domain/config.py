@@ -104,6 +104,9 @@ class DomainConfig(StrictModel):
     roles: dict[Annotated[str, Field(pattern=NAME)], str] = Field(
         default_factory=dict, description="The language models that the tools ask: a role's name, and what it is for."
     )
+    scores_by: tuple[str, ...] = Field(
+        (), description="Options of tasks by whose values scores are shown, too, such as the number of apps."
+    )
     limits: Limits = Limits()
     ends: tuple[EndRule, ...] = ()
     ends_on_reply: bool | None = Field(

@@ -304,6 +304,10 @@ class Domain:
         tables = {} if self.state_schema is None else self.state_schema.tables
         return tuple(make_pointer(name) for name, rules in tables.items() if not rules.goal)
 
+    def score_groups(self, task: Task) -> JsonObject:
+        """The values of the task's options by which scores are shown, by name; those of ``scores_by``."""
+        return {name: task.options[name] for name in self.config.scores_by if name in task.options}
+
     def rubric_of(self, task: Task) -> list[JsonObject]:
         """The rubric's items for a task; those of the task override keys of the domain's items."""
         items: dict[Any, JsonObject] = {}

@@ -5,12 +5,16 @@ The folders of domains are listed without reading files or importing a domain's 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
+from simia_gym.common.secrets import secrets_in
 from simia_gym.errors import InputError, did_you_mean
 
 CUSTOM = "simia/custom-v0"
@@ -84,6 +88,33 @@ def resolve_env(name: str, domain: str | None = None) -> tuple[str, str | None]:
     raise InputError(f"there is no environment {name!r}", where="ENV", fix=fix)
 
 
+def without_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of an environment without API keys, and without addresses that hold one."""
+    kept = {name: value for name, value in settings.items() if name not in ("api_key", "api_keys")}
+    if not _is_plain(kept.get("base_url", "")):
+        del kept["base_url"]
+    by_role = kept.get("base_urls")
+    if isinstance(by_role, Mapping):
+        kept["base_urls"] = {role: address for role, address in by_role.items() if _is_plain(address)}
+    return kept
+
+
+def _is_plain(address: Any) -> bool:
+    """Whether an address has neither user nor password nor query."""
+    try:
+        return address is None or (isinstance(address, str) and not secrets_in(address))
+    except ValueError:
+        return False
+
+
+class KeylessSpec(EnvSpec):
+    """A specification that keeps no key of how an environment was made, also in Gymnasium's own vectors."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; keyword arguments without keys."""
+        super().__setattr__(name, without_keys(value) if name == "kwargs" else value)
+
+
 def register_all() -> None:
     """Register all environments with Gymnasium; may be called again."""
     for env in [*env_ids(), CUSTOM]:
@@ -93,4 +124,8 @@ def register_all() -> None:
                 entry_point="simia_gym.env:SimiaEnv",
                 vector_entry_point="simia_gym.vector:SimiaVectorEnv",
                 kwargs={"env_id": env},
+            )
+            found = gymnasium.registry[env]
+            gymnasium.registry[env] = KeylessSpec(
+                env, found.entry_point, kwargs=found.kwargs, vector_entry_point=found.vector_entry_point
             )

@@ -65,6 +65,10 @@ def _scores_of(series: Series, seed: int) -> JsonObject:
     kinds: dict[str, list[TaskTrials]] = {}
     for trials in series.tasks.values():
         kinds.setdefault(trials.kind, []).append(trials)
+    groups: dict[str, dict[str, list[TaskTrials]]] = {}
+    for trials in series.tasks.values():
+        for name, value in trials.groups.items():
+            groups.setdefault(name, {}).setdefault(value, []).append(trials)
     models: JsonObject = {
         name: config[name] for name in ("model", "roles", "user", "judge", "strategy", "feedback") if name in config
     }
@@ -84,7 +88,12 @@ def _scores_of(series: Series, seed: int) -> JsonObject:
         "faults": dict(sorted(series.faults.items())),
         **_scores(list(series.tasks.values()), ks, seed),
         "kinds": {kind: _scores(trials, ks, seed) for kind, trials in sorted(kinds.items())},
+        **({"groups": {name: _by_value(values, ks, seed) for name, values in groups.items()}} if groups else {}),
     }
+
+
+def _by_value(values: dict[str, list[TaskTrials]], ks: Sequence[int], seed: int) -> JsonObject:
+    return {value: _scores(trials, ks, seed) for value, trials in sorted(values.items())}
 
 
 def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonObject:

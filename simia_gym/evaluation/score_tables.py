@@ -11,7 +11,7 @@ from rich.text import Text
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE, counted, interval, number, percent
 from simia_gym.common.json_encoding import encode
-from simia_gym.rollout.summary import limit_words
+from simia_gym.rollout.summary import group_rows, limit_words
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}
@@ -23,7 +23,8 @@ def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[Renderab
     for one in series:
         words = (one["env"].removeprefix("simia/"), one["label"], one["split"], f"prompt {one['prompt']}")
         title = " · ".join((*words, f"simulator {one['simulator']}"))
-        yield _scores(title, "task kind", [*one["kinds"].items(), ("all", one)], total=True)
+        rows = [*one["kinds"].items(), *group_rows(one.get("groups", {})), ("all", one)]
+        yield _scores(title, "task kind", rows, total=True)
         if len(one["pass_hat_k"]) > 1:
             yield _by_k(one)
         yield from map(Text, _lines(one, faults=faults))

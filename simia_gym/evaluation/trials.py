@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
 from simia_gym.record.records import Record, read_records
-from simia_gym.rollout.summary import Tally, fault_name
+from simia_gym.rollout.summary import Tally, fault_name, score_groups
 
 _MOST_LETTERS = 40
 """Maximum length of one setting in a label, in characters."""
@@ -23,6 +23,7 @@ class TaskTrials(Tally):
     """The trials of one task."""
 
     kind: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Series:
             raise InputError(what, where=f"{self.source}:{record.line}", fix="Give each episode once.")
         self.keys.add(record.key)
         self.domain_hashes.add(record.domain_hash)
-        self.tasks.setdefault(record.task, TaskTrials(kind=record.kind)).add(record)
+        self.tasks.setdefault(record.task, TaskTrials(kind=record.kind, groups=score_groups(record))).add(record)
         if not record.valid:
             self.faults[fault_name(record)] += 1
 

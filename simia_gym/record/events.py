@@ -45,6 +45,7 @@ class StartEvent(_Event):
     stateless: bool = False
     uncounted: tuple[str, ...] = ()
     dev: bool = False
+    scores_by: dict[str, str | int | bool] = Field(default_factory=dict)
 
 
 class MessageEvent(_InTurn):

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from simia_gym.common.formatting import counted
 from simia_gym.record.finished_episode import CONTEXT_LIMIT
 from simia_gym.record.records import Record
 from simia_gym.types import JsonObject
 
+T = TypeVar("T")
 Z95 = 1.959963984540054
 
 
@@ -100,6 +101,7 @@ class Summary:
     Attributes:
         all: Sums over all episodes.
         kinds: Sums by kind of task.
+        groups: Sums by an option of the tasks and its value, for the options in ``scores_by`` of ``domain.yaml``.
         faults: Number of faults by ``role:kind``.
         messages: Message of the first fault of each ``role:kind``.
         reused: Number of episodes taken from the record instead of played.
@@ -112,6 +114,7 @@ class Summary:
 
     all: Tally = field(default_factory=Tally)
     kinds: dict[str, Tally] = field(default_factory=dict)
+    groups: dict[str, dict[str, Tally]] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
     messages: dict[str, str] = field(default_factory=dict)
     reused: int = 0
@@ -123,6 +126,8 @@ class Summary:
         """Count one episode."""
         self.all.add(record)
         self.kinds.setdefault(record.kind, Tally()).add(record)
+        for name, value in score_groups(record).items():
+            self.groups.setdefault(name, {}).setdefault(value, Tally()).add(record)
         self.reused += reused
         if record.events and "models" in record.events[0]:
             self._count_answers(record)
@@ -149,6 +154,16 @@ class Summary:
             self.shadow[name] += note.get(name, 0) > 0
         if note.get("masked"):
             self.shadow["masked"] += 1
+
+
+def score_groups(record: Record) -> dict[str, str]:
+    """The values of the task's options by which scores are shown, as texts by their names."""
+    return {name: str(value) for name, value in record.start.get("scores_by", {}).items()}
+
+
+def group_rows(groups: Mapping[str, Mapping[str, T]]) -> list[tuple[str, T]]:
+    """Rows of a table, such as ``apps: 2``."""
+    return [(f"{name}: {value}", one) for name, values in groups.items() for value, one in sorted(values.items())]
 
 
 def limit_words(cut_off: int, overflows: int, invented: int) -> list[str]:

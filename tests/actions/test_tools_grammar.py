@@ -292,7 +292,11 @@ def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_order\n```json\n{}\n```", "DeepSeek"),
         ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_order<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "DeepSeek"),
         ('<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_order">\n</｜DSML｜function_calls>', "DeepSeek"),
-        ("I look.<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0{}<|tool_calls_section_end|>", "Kimi K2"),
+        (
+            "I look.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_order:0<|tool_call_argument_begin|>{}"
+            "<|tool_call_end|><|tool_calls_section_end|>",
+            "Kimi K2",
+        ),
         ("<|channel|>commentary to=functions.get_order <|constrain|>json<|message|>{}<|call|>", "harmony"),
         ("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.a<|message|>{}<|call|>", "harmony"),
         ('[get_order(id="#W1"), get_order(id="#W2")]', "Llama 4"),
@@ -304,6 +308,8 @@ def test_long_nonsense_is_refused_soon(name: str, piece: str) -> None:
         ('```tool_code\nprint(get_order(id="#W1"))\n```', "tool_code"),
         ('Thought: I look.\nAction: get_order\nAction Input: {"id": "#W1"}\nObservation: shipped', "ReAct"),
         ('[THINK]which?[/THINK]get_order(id="#W1")', "name(argument="),
+        ('<invoke name="get_order">\n<parameter name="id">#W1</parameter>\n</invoke>', "<invoke name="),
+        ('<function_calls>\n<invoke name="get_order">\n</invoke>\n</function_calls>', "<invoke name="),
     ],
 )
 def test_a_call_in_another_dialect_is_an_error_that_names_it(text: str, dialect: str) -> None:
@@ -319,6 +325,7 @@ def test_a_call_in_another_dialect_is_an_error_that_names_it(text: str, dialect:
         "The mark <｜tool▁calls▁begin｜> begins a call.",
         "Action: I send the card back.",
         "[see note (a)]",
+        'Claude writes `<invoke name="get_order">` for a call.',
         "Your order (#W1)",
         "Observation: it is late.\nObservation: it rains.",
         "Answers of tools stand between <tool_response> and </tool_response>.",

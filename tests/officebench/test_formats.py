@@ -180,7 +180,7 @@ def test_changed_paragraphs_leave_everything_else_of_a_document(document: bytes,
     assert file_again(row, TEXT, document) == row
     tables = {**office_of({TEXT: document}), "files": {TEXT: row}}
     found = docx.Document(io.BytesIO(written_office(state_of(**tables))[TEXT]))
-    styled = {paragraph.text: paragraph for paragraph in found.paragraphs}
+    styled: dict[str, Any] = {paragraph.text: paragraph for paragraph in found.paragraphs}
     assert styled["Plan"].style.name == "Heading 1"
     assert [run.bold for run in styled["We meet today"].runs] == [None, True]
     assert (found.tables[0].cell(0, 0).text, len(found.inline_shapes)) == ("in a table", 1)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.officebench.test_public import play
+from tests.sandbox.conftest import needs_sandbox
 
 SOLUTIONS: dict[str, list[tuple[str, dict[str, Any]]]] = yaml.safe_load(
     Path(__file__).with_name("solutions.yaml").read_text()
@@ -20,7 +21,13 @@ def played(folder: Path, task: str, calls: list[tuple[str, dict[str, Any]]]) -> 
     return play(folder / "officebench", f"officebench-{task.replace('/', '-')}", *calls)
 
 
-@pytest.mark.parametrize("task", SOLUTIONS)
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(task, marks=[needs_sandbox] if any(name == "shell_command" for name, _ in calls) else [])
+        for task, calls in SOLUTIONS.items()
+    ],
+)
 def test_a_script_turns_a_task_from_false_to_true(shared_data: Path, task: str) -> None:
     assert played(shared_data, task, []) == 0.0
     assert played(shared_data, task, SOLUTIONS[task]) == 1.0

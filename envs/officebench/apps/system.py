@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.errors import ToolError
@@ -15,16 +17,18 @@ APPS = ("calendar", "email", "excel", "word", "pdf", "calculator", "llm")
 class System(World):
     """See the module."""
 
+    apps: Sequence[str] = APPS
+
     @tool(effect="write", reads=("desk/main",), writes=("desk/main/app",))
     def system_switch_app(self, db: Draft, target_app: str) -> str:
         """Open another app. Only the actions of the open app work.
 
         Args:
-            target_app: The app: calendar, email, excel, word, pdf, calculator or llm.
+            target_app: The app, one of those that the first message lists.
         """
         name = target_app.strip().lower()
-        if name not in APPS:
-            raise ToolError(f"There is no app {target_app}.", "no_app", f"The apps are: {', '.join(APPS)}.")
+        if name not in self.apps:
+            raise ToolError(f"There is no app {target_app}.", "no_app", f"The apps are: {', '.join(self.apps)}.")
         db.edit("desk", "main")["app"] = name
         actions = [one.removeprefix(f"{name}_") for one in type(self).tools if one.startswith(f"{name}_")]
         return f"Successfully switched to app: {name}. Available actions:\n" + "\n".join(f"- {one}" for one in actions)

@@ -14,7 +14,8 @@ from simia_gym.types import Row
 _USER = re.compile(r"[\w.-]+", re.ASCII)
 _PLAIN = re.compile(r"(?!=\?)[!-~](?:[ -~]*[!-~])?")
 _EVENT = re.compile(rb"BEGIN:VEVENT\s.*?END:VEVENT[^\n]*(?:\n|\Z)", re.DOTALL)
-_CALENDAR = b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//simia_gym//officebench//EN\r\nEND:VCALENDAR\r\n"
+CALENDAR = b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//simia_gym//officebench//EN\r\nEND:VCALENDAR\r\n"
+"""A calendar that holds nothing."""
 _END = b"END:VCALENDAR"
 _STAMP = "20000101T000000Z"
 _LONGEST = 74
@@ -45,11 +46,11 @@ def _header(text: str) -> str:
 
 def calendar_bytes(user: str, rows: Sequence[Row], original: bytes | None) -> bytes:
     """A calendar with these events; those that the original has stay as they are in it."""
-    data, wanted = _CALENDAR if original is None else original, [dict(row) for row in rows]
+    data, wanted = CALENDAR if original is None else original, [dict(row) for row in rows]
     there = event_rows(data, f"{user}.ics", user)
     places = list(_EVENT.finditer(data))
     if len(there) != len(places):  # the library sees other events than we do
-        data, there, places = _CALENDAR, [], []
+        data, there, places = CALENDAR, [], []
     gone = []
     for row, place in zip(there, places, strict=True):
         if row in wanted:

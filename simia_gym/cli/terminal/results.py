@@ -15,7 +15,7 @@ from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import compact, counted, dollars, interval, number, one_line, percent
 from simia_gym.common.output import SafeConsole
 from simia_gym.common.writing import write_whole
-from simia_gym.rollout.summary import Summary, Tally, limit_words, wilson
+from simia_gym.rollout.summary import Summary, Tally, group_rows, limit_words, wilson
 
 _MOST_ROWS = 12
 _PER_KIND = ("episodes", "valid", "success_rate", "mean_reward", "mean_turns")
@@ -34,7 +34,7 @@ _FONTS = re.compile(r"\s*@font-face \{.*?\}(?=\s)", re.DOTALL)
 def results_table(title: str, summary: Summary) -> FittingTable:
     """Success, reward and length by kind of task and in total."""
     table = FittingTable("task kind", title=title, dispensable=("turns", "reward"), total=True)
-    for kind, tally in [*_rows(summary.kinds), ("all", summary.all)]:
+    for kind, tally in [*_rows(summary.kinds), *group_rows(summary.groups), ("all", summary.all)]:
         bounds = wilson(tally.successes, tally.valid) if tally.valid else None
         cells = {"valid": str(tally.valid), "success": percent(tally.success_rate), "95% CI": interval(bounds)}
         table.add(kind, cells | {"reward": number(tally.mean_reward, 3), "turns": number(tally.mean_turns, 1)})
@@ -105,12 +105,15 @@ def results_json(env: str, summary: Summary, seconds: float, record: Path, **mor
         "context_overflows": total.overflows,
         "invented_observations": total.invented,
         "reused": summary.reused,
-        "kinds": {
-            kind: {name: getattr(tally, name) for name in _PER_KIND} for kind, tally in sorted(summary.kinds.items())
-        },
+        "kinds": _tallies(summary.kinds),
+        **({"groups": {name: _tallies(values) for name, values in summary.groups.items()}} if summary.groups else {}),
         "seconds": round(seconds, 3),
         "record": str(record),
     }
+
+
+def _tallies(tallies: Mapping[str, Tally]) -> dict[str, Any]:
+    return {key: {name: getattr(tally, name) for name in _PER_KIND} for key, tally in sorted(tallies.items())}
 
 
 def write_picture(path: Path, command: str, *parts: RenderableType) -> None:
