@@ -26,7 +26,8 @@ from simia_gym.errors import InputError
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"(?:<!-- (?P<note>[^>]*) -->\n+)?(?P<fence>````?)(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^(?P=fence)$",
+    r"(?:<!-- (?P<note>[^>]*) -->\n+)?"
+    r"(?P<fence>````?)(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^(?P=fence)$",
     re.DOTALL | re.MULTILINE,
 )
 RL = "tested: rl"
