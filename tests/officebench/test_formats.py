@@ -102,6 +102,14 @@ def test_a_changed_cell_leaves_everything_else_of_a_workbook(workbook: bytes) ->
     assert b'fullCalcOnLoad="1"' in after["xl/workbook.xml"]
 
 
+def test_a_workbook_s_parts_may_have_other_names(workbook: bytes) -> None:
+    parts = {name.replace("xl/workbook", "xl/book"): data for name, data in unpacked(workbook).items()}
+    parts["xl/_rels/book.xml.rels"] = parts.pop("xl/_rels/workbook.xml.rels")
+    for name in ("[Content_Types].xml", "_rels/.rels"):
+        parts[name] = parts[name].replace(b"xl/workbook.xml", b"xl/book.xml")
+    assert changed_book(packed(parts), {"B2": 13})[1].active["B2"].value == 13
+
+
 @pytest.mark.parametrize(("head", "columns"), [("Days", ["Name", "Days"]), ("Name", None), (3, None), (None, None)])
 def test_a_table_follows_its_heads_or_ends(workbook: bytes, head: Any, columns: list[str] | None) -> None:
     _, book = changed_book(workbook, {"B1": head})

@@ -141,7 +141,7 @@ def written_office(state: State) -> dict[str, bytes]:
         path = f"{_MAILS}/{row['user']}/{row['id']}"
         path = spelled.get(path.casefold(), path)
         data = original(path)
-        kept = data is not None and same(mail_row(data, path, row["user"]), row)
+        kept = data is not None and same(_mail_of(data, path, row["user"]), row)
         written[path] = data if kept and data is not None else mail_bytes(row)
     calendars = {calendar_of(path) for path in originals if path not in written} - {None}
     for user in sorted({str(user) for user in calendars} | {row["user"] for _, row in state.rows("events")}):
@@ -212,6 +212,11 @@ def _bytes(row: Row, end: str, original: bytes | None) -> bytes:
         return page_bytes(row["paragraphs"])
     text = "\n".join(row["paragraphs"])
     return picture(text, end) if kind == "image" else text.encode()
+
+
+@lru_cache(_REMEMBERED)
+def _mail_of(data: bytes, path: str, user: str) -> JsonObject:
+    return mail_row(data, path, user)
 
 
 @lru_cache(_REMEMBERED)

@@ -58,20 +58,20 @@ def workbook_bytes(cells: Mapping[str, CellValue], original: bytes | None) -> by
 def _changed(
     parts: dict[str, bytes], before: Mapping[str, CellValue], changes: Mapping[str, CellValue | None]
 ) -> dict[str, bytes]:
-    book = _xml(parts["xl/workbook.xml"])
-    kinds = {name.rpartition("/")[2]: target for name, target in _targets(parts, "xl/workbook.xml", by="Type")}
+    main = _by_kind(parts, "")["officeDocument"]
+    book, kinds = _xml(parts[main]), _by_kind(parts, main)
     styles = _Styles(parts[kinds["styles"]])
     counted_from = book.find("{*}workbookPr")
     old = counted_from is not None and counted_from.get("date1904") in ("1", "true")
-    place = _open_sheet(book, parts)
+    place = _open_sheet(book, parts, main)
     sheet = Sheet(parts[place], before, styles.alike, datetime(1904, 1, 1) if old else datetime(1899, 12, 30))  # noqa: DTZ001
     sheet.change(changes)
     _mend_tables(parts, place, sheet, changes)
     _compute_again(book)
-    parts[place], parts["xl/workbook.xml"] = sheet.xml(), _bytes(book)
+    parts[place], parts[main] = sheet.xml(), _bytes(book)
     if styles.added:
         parts[kinds["styles"]] = _bytes(styles.root)
-    for name in ("[Content_Types].xml", "xl/_rels/workbook.xml.rels"):  # the order of computing is made anew
+    for name in ("[Content_Types].xml", _references(main)):  # the order of computing is made anew
         root = _xml(parts[name])
         for item in list(root):
             if _CHAIN in (item.get("PartName") or item.get("Type") or ""):
@@ -80,23 +80,33 @@ def _changed(
     return {name: data for name, data in parts.items() if _CHAIN not in name}
 
 
-def _open_sheet(book: Any, parts: Mapping[str, bytes]) -> str:
+def _open_sheet(book: Any, parts: Mapping[str, bytes], main: str) -> str:
     """The part of the sheet that is open when the workbook is opened."""
     view = book.find("{*}bookViews/{*}workbookView")
     sheets = book.findall("{*}sheets/{*}sheet")
     number = int(view.get("activeTab", 0)) if view is not None else 0
     open_one = sheets[number]
     key = next(value for name, value in open_one.attrib.items() if name.endswith("}id"))
-    return dict(_targets(parts, "xl/workbook.xml", by="Id"))[key]
+    return dict(_targets(parts, main, by="Id"))[key]
 
 
 def _targets(parts: Mapping[str, bytes], part: str, *, by: str) -> list[tuple[str, str]]:
     """The parts to which a part refers, by an attribute of the reference."""
-    folder, name = posixpath.split(part)
-    rels = parts.get(f"{folder}/_rels/{name}.rels")
+    folder, rels = posixpath.dirname(part), parts.get(_references(part))
     if rels is None:
         return []
     return [(one.get(by), posixpath.normpath(posixpath.join("/", folder, one.get("Target")))[1:]) for one in _xml(rels)]
+
+
+def _references(part: str) -> str:
+    """The part that lists to what a part refers; for no part, to what the whole archive does."""
+    folder, name = posixpath.split(part)
+    return posixpath.join(folder, "_rels", f"{name}.rels")
+
+
+def _by_kind(parts: Mapping[str, bytes], part: str) -> dict[str, str]:
+    """The parts to which a part refers, by the last word of their kind."""
+    return {kind.rpartition("/")[2]: target for kind, target in _targets(parts, part, by="Type")}
 
 
 def _compute_again(book: Any) -> None:
