@@ -339,7 +339,7 @@ class Episode:
                 return step
             text, parsed = read_action(self.domain.grammar, action, self._dialect)
             more = further_fields(action)
-            reading = None if self._dialect is None else self._dialect.read(text)
+            reading = self._dialect.read(text) if self._dialect is not None and isinstance(parsed, Calls) else None
             if reading.invented if reading is not None else self._invents is not None and self._invents(text):
                 more["invented"] = True
             self._provider = more.get("provider")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 
@@ -12,7 +13,9 @@ from simia_gym.sandbox.sandbox import ROOTS, Sandbox
 
 
 class Pool:
-    """Sandboxes of one kind, each used by one episode at a time. Threads may share a pool.
+    """Sandboxes of one kind, each used by one episode at a time.
+
+    Threads may share a pool; a process that is forked begins with an empty one.
 
     Args:
         limits: What commands may use.
@@ -24,6 +27,7 @@ class Pool:
         self.limits, self.roots, self.most = limits or Limits(), tuple(roots), most
         self._waiting: list[Sandbox] = []
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def take(self, tree: Tree) -> Sandbox:
         """A sandbox with a tree: one in which it stands already, another that waits, or a new one.
@@ -33,6 +37,8 @@ class Pool:
             InputError: The tree cannot be put.
             Fault: None could be made now.
         """
+        if self._process != os.getpid():  # those that wait belong to the process from which this one was forked
+            self._waiting, self._lock, self._process = [], threading.Lock(), os.getpid()
         while True:
             with self._lock:
                 at = next((i for i, waiting in enumerate(self._waiting) if waiting.holds(tree)), -1)

@@ -348,6 +348,8 @@ def test_a_missing_mark_changes_no_argument(dialect: Dialect) -> None:
         ("react", "Action: f\nAction Input: the order", "malformed_call", "ReAct"),
         ("react", 'Action: f\nAction Input: "the order"', "bad_arguments", "not valid JSON"),
         ("bare", "get_order('#W1')", "bad_arguments", "name=value"),
+        ("bare", "get_order(order)\n", "bad_arguments", "name=value"),
+        ("pythonic", "[get_order(**{'id': 1})] ", "bad_arguments", "name=value"),
         ("bare", "get_order(id=1)\nAnd then.", "malformed_call", "more behind the calls"),
     ],
 )
@@ -387,6 +389,27 @@ def test_other_forms_that_models_write(dialect: Dialect, text: str, arguments: J
     action = read(dialect, text)
     assert isinstance(action, Calls), action
     assert action.calls == (ToolCall("f", arguments),)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (
+            "harmony",
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hello.<|return|>",
+        ),
+        ("harmony", "<|channel|>final<|message|>Hello."),
+        ("cohere", "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Hello.<|END_RESPONSE|>"),
+        ("react", "Thought: I greet.\nFinal Answer: Hello."),
+    ],
+)
+def test_a_message_loses_the_marks_that_the_family_puts_around_it(dialect: Dialect, text: str) -> None:
+    assert read(dialect, text) == Say("Hello.")
+    assert GRAMMAR.parse(text) != Say("Hello.")
+
+
+def test_the_call_of_an_unknown_tool_is_left_to_the_environment() -> None:
+    assert read("invoke", invoke([ToolCall("nothing", {"a": "1"})])) == Calls((ToolCall("nothing", {"a": "1"}),))
 
 
 def test_a_preamble_of_harmony_stands_beside_the_call() -> None:

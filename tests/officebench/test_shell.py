@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ ENV = "simia/officebench-v0"
 BOOK, TEXT, CALENDAR = "/testbed/data/team.xlsx", "/testbed/data/notes.docx", "/testbed/calendar/Bob.ics"
 MAIL = "/testbed/emails/Bob/News.eml"
 LETTER = b"From: a@b.c\nTo: Bob\nSubject: News\n\nAll is well.\n"
-Run = Callable[[str], Transition]
+ROOT = Path(__file__).parents[2]
 
 
 class Office:
@@ -134,6 +135,26 @@ def test_a_command_that_is_stopped_or_refused_changes_nothing(office: Office, co
 @needs_sandbox
 def test_a_long_output_is_cut(office: Office) -> None:
     assert office.run("seq 1 5000").endswith("3,892 more characters]")
+
+
+FORKING = """
+import os
+from tests.officebench.test_shell import Office
+
+office = Office({"/testbed/data/a.txt": b"one"})
+office.run("true")
+child = os.fork()
+if child == 0:
+    os._exit(office.run("rm -r data; echo $?") != "0")
+assert os.waitpid(child, 0)[1] == 0
+print(office.run("cat data/a.txt"))
+"""
+
+
+@needs_sandbox
+def test_a_process_that_was_forked_has_sandboxes_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.stdout, done.stderr) == ("one\n", "")
 
 
 def actions(*calls: tuple[str, dict[str, Any]]) -> list[str]:

@@ -16,7 +16,7 @@ from simia_gym.actions.dialects.values import Tools
 from simia_gym.actions.strict_json import JsonProblem
 from simia_gym.actions.thinking import MARK_PATTERN, THINKING, after_thinking, strip_thinking, thinking_end
 from simia_gym.errors import ActionError
-from simia_gym.types import Calls, JsonObject, ToolCall
+from simia_gym.types import Calls, JsonObject, Say, ToolCall
 
 
 class _Family(NamedTuple):
@@ -26,11 +26,13 @@ class _Family(NamedTuple):
         read: Reads the calls at a position; returns them and the index after them.
         within: Where calls begin in a reply that begins with something else, or in the end of a broken one.
         begin: Where calls begin at the beginning of a reply, if not with a mark.
+        says: A reply that is a message, if the family has marks around it; its group is the message.
     """
 
     read: Callable[[str, int, Tools], tuple[list[ToolCall], int]]
     within: str = ""
     begin: str = ""
+    says: str = ""
 
 
 _NAMED = r"[A-Za-z_][\w.]*+\((?=\s*+(?:[A-Za-z_]\w*+(?:\s*+=(?!=)|\Z)|\)|[\"'\[{]|\Z))"
@@ -45,10 +47,18 @@ _FAMILIES: Mapping[str, _Family] = {
     "harmony": _Family(
         read_harmony,
         r"(?:<\|start\|>assistant(?:<\|channel\|>\w++)?|<\|channel\|>(?:commentary|analysis)) to=functions\.",
+        says=r"(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)<\|message\|>"
+        r"(.*?)(?:<\|return\|>|<\|end\|>)?\Z",
     ),
-    "pythonic": _Family(read_pythonic, r"<\|python_(?:start|tag)\|>\s*+\[?\w++\(", r"\[\s*+" + _NAMED),
+    "pythonic": _Family(
+        read_pythonic,
+        r"<\|python_(?:start|tag)\|>\s*+\[?\w++\(",
+        rf"\[\s*+(?:{_NAMED}|[A-Za-z_][\w.]*+\((?=.*\)\]\s*\Z))",
+    ),
     "minimax": _Family(read_tags, r"<minimax:tool_call>\s*+<"),
-    "cohere": _Family(read_cohere, r"<\|START_ACTION\|>\s*+[\[{]"),
+    "cohere": _Family(
+        read_cohere, r"<\|START_ACTION\|>\s*+[\[{]", says=r"<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>)?\Z"
+    ),
     "gemma": _Family(read_gemma, r"(?:<\|tool_call>|<start_function_call>)\s*+call:"),
     "tool_code": _Family(read_tool_code, r"^```tool_code[ \t]*+\n"),
     "react": _Family(
@@ -56,8 +66,9 @@ _FAMILIES: Mapping[str, _Family] = {
         rf"^{_ACTION}\n\s*+Action Input:",
         rf"{_ACTION}\n\s*+Action Input:|(?:Thought:[^\n]*+(?:\n(?!\s*+Action:)[^\n]*+)*+\n\s*+)?{_ACTION}"
         r"(?:\Z|\n\s*+(?:Action(?! Input:)|(?:A(?:c(?:t(?:io?)?)?)?)?\Z))",
+        r"(?:Thought:.*?\n\s*+)?Final Answer:(.*)\Z",
     ),
-    "bare": _Family(read_bare, "", _NAMED),
+    "bare": _Family(read_bare, "", rf"{_NAMED}|[A-Za-z_][\w.]*+\((?=.*\)\s*\Z)"),
     "invoke": _Family(read_tags, r"^(?:<function_calls>\s*+<|<invoke\s++name=[\"'])"),
 }
 _QUOTE = r"(?P<quote>[`\"'“‘])?"
@@ -79,11 +90,11 @@ class Reading(NamedTuple):
     """What a reply in the dialect is.
 
     Attributes:
-        action: Its calls, or what is wrong with them.
+        action: Its calls, or what is wrong with them; or the message, if marks of the family stood around it.
         invented: Whether an observation that the policy invented stands behind them; it was cut off.
     """
 
-    action: Calls | ActionError
+    action: Calls | Say | ActionError
     invented: bool = False
 
 
@@ -100,9 +111,10 @@ class DialectReader:
         self._tools, self._family = Tools(tools), _FAMILIES[dialect]
         self._marks = MARKS.get(dialect, Marks(()))
         begin = [re.escape(mark) for mark in self._marks.openings]
-        self._begin = re.compile("|".join([*begin, *filter(None, [self._family.begin])]))
+        self._begin = re.compile("|".join([*begin, *filter(None, [self._family.begin])]), re.DOTALL)
+        self._says = re.compile(self._family.says, re.DOTALL) if self._family.says else None
         within = [rf"{_QUOTE}(?P<call>{self._family.within})"] if self._family.within else []
-        self._within = re.compile("|".join([*within, MARK_PATTERN]), re.MULTILINE)
+        self._within = re.compile(rf"(?=[`\"'“‘<\[A])(?:{'|'.join([*within, MARK_PATTERN])})", re.MULTILINE)
 
     def read(self, text: str) -> Reading | None:
         """Read a reply; thinking is stripped first.
@@ -122,7 +134,7 @@ class DialectReader:
             if again is not None:  # what stands before it was thought
                 start = again
             elif at is None:
-                return self._truncated(text, start)
+                return self._message(text, start)
             elif isinstance(read, tuple):
                 return self._conclude(text, start, at, *read)
             else:
@@ -174,9 +186,11 @@ class DialectReader:
         invented = observation is not None and bool(text[observation.end() :].strip())
         return Reading(Calls(tuple(calls), beside), invented)
 
-    def _truncated(self, text: str, start: int) -> Reading | None:
-        """The error for a reply that breaks off within its first mark."""
+    def _message(self, text: str, start: int) -> Reading | None:
+        """What a reply without calls is: the error for one that breaks off within its first mark, or a message."""
         said = text[start:].strip()
         if said[:1] in ("<", "`") and any(mark.startswith(said) for mark in self._marks.openings):
             return Reading(broken("unclosed_call", "The reply breaks off inside the mark of a tool call."))
-        return None
+        over = None if self._says is None else self._says.match(said)
+        message = "" if over is None else strip_thinking(over[1]).strip()
+        return Reading(Say(message)) if message else None

@@ -42,7 +42,9 @@ class Tools:
         Raises:
             ActionError: ``bad_arguments``: it is neither, or it could be both.
         """
-        root = self._schemas.get(tool, {})
+        if tool not in self._schemas:
+            return text  # its call is refused by its name
+        root = self._schemas[tool]
         properties = root.get("properties")
         allowed = _kinds(properties.get(argument, {}) if isinstance(properties, Mapping) else {}, root)
         try:
