@@ -39,7 +39,7 @@ def listing(state: State, call: ToolCall) -> dict[str, Any]:
 
 
 def _shown(table: str, state: State, call: ToolCall) -> dict[str, Row]:
-    rows = dict(state.rows(table))
+    rows: dict[str, Row] = dict(state.rows(table))
     if sum(len(path) + len(row.get("text", "")) for path, row in rows.items()) <= _WHOLE:
         return rows
     script = str(call.arguments.get("script", ""))

@@ -230,7 +230,8 @@ def test_what_the_cheats_win_is_measured(tmp_path: Path, compat: str | None, won
     evaluation = {"check": [None, CHECK], "example": "find ~ -name '*.log' | wc -l"}
     path.write_text(json.dumps({**TASKS[0], "create": {"init": "touch ~/{a,b}.log"}, "evaluation": evaluation}))
     env = gym.make(ENV, data=str(path), split="all", compat=compat)
-    assert [reward(env, *read(path), player) for player in PLAYERS] == won
+    (task,) = read(path)
+    assert [reward(env, task, player) for player in PLAYERS] == won
 
 
 @needs_sandbox
