@@ -75,7 +75,8 @@ class Clock:
         age = self.began - found
         if age <= 0 and -age <= _LONGEST:
             return Moment(TIME + self.number)
-        if age % 60 in (0, 59) and found % 60:  # "2 days ago", perhaps a second after the command began
+        off = age % 60 in (0, 59) and found % 60 > 0
+        if off or age % 3600 in (0, 3599):  # "2 days ago", perhaps a second after the command began
             return Moment(TIME + self.number - age - (age % 60 == 59))
         return Moment(found, fixed=True)
 
