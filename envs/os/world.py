@@ -13,25 +13,13 @@ from simia_gym.envs.os.agentbench.solved import prepare
 from simia_gym.envs.os.rooms import run_in_sandbox
 from simia_gym.envs.os.slices import FILES, LISTING, SCRATCH
 from simia_gym.errors import InputError, ToolError
-from simia_gym.sandbox import working_way
+from simia_gym.sandbox import MASKS, working_way
 from simia_gym.state import Draft, State
 from simia_gym.trees import Clock
 from simia_gym.types import Task
 
 LONGEST, SHOWN = 800, 780
 """A longer output is shown by its beginning, as published; both in characters."""
-_CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AP]M)?"
-_DAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-MASKS = (
-    rf"\b\d{{4}}-\d\d-\d\d(?:[ T]{_CLOCK}(?: ?[+-]\d{{4}}|Z)?)?",  # 2026-11-27 18:20:36.123 +0000
-    rf"\b{_DAY}{_MONTH} {{1,2}}\d{{1,2}}(?: +(?:{_CLOCK}|\d{{4}})\b)?(?: [A-Z]{{3}} \d{{4}})?",
-    rf"\b{_CLOCK}\b",
-    r"\b1[6-9]\d{8}(?:\.\d+)?\b",  # seconds since 1970
-    r"\b\d+\.\d+\.\d+-[\w.-]+",  # the kernel
-    r"\btmp\.\w{10}\b",  # mktemp
-)
-"""What no sandbox repeats: dates and times, the kernel's version, random names of temporary files."""
 
 
 class OsWorld(World):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from importlib.util import find_spec
 from pathlib import PurePosixPath
 
@@ -13,8 +12,7 @@ from simia_gym.envs.officebench.formats.folder import folders_of, store, written
 from simia_gym.envs.officebench.formats.reading import EXTRA
 from simia_gym.envs.officebench.paths import ROOT
 from simia_gym.errors import InputError, SandboxUnavailable, ToolError
-from simia_gym.sandbox import Entry, Limits, Pool, Result, Tree, folder, new_shell
-from simia_gym.sandbox.trial import working_way
+from simia_gym.sandbox import MASKS, Entry, Limits, Pool, Result, Tree, folder, in_thread, new_shell, working_way
 from simia_gym.state import Draft
 
 _TABLES = ("people", "files", "mails", "events", "folders", "originals", "contents")
@@ -48,6 +46,7 @@ class Shell(World):
         reads=("desk/main", *_TABLES),
         writes=tuple(f"{table}/*" for table in _TABLES),
         route="world",
+        masks=MASKS,
         limits={"value": 64_000_000, "operations": 10_000},
     )
     async def shell_command(self, db: Draft, command: str) -> str:
@@ -59,7 +58,7 @@ class Shell(World):
         failed = f"Failed to execute command: {command[:200]}"
         before = written_office(db.state)
         try:
-            done, after = await asyncio.to_thread(_run, before, folders_of(db.state), command)
+            done, after = await in_thread(_run, before, folders_of(db.state), command)
         except InputError as error:
             raise ToolError(failed, "bad_command", str(error)) from None
         if done.stopped:

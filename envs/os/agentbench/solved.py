@@ -13,11 +13,11 @@ from simia_gym.envs.os.agentbench.judging import Told, judge, tell
 from simia_gym.envs.os.agentbench.published import Evaluation, Script
 from simia_gym.envs.os.agentbench.running import begin
 from simia_gym.envs.os.machine import shell_row, tree_of, write_tree
-from simia_gym.envs.os.rooms import in_thread
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call
 from simia_gym.rewards.programs.program import Args
 from simia_gym.rewards.rubric import RubricReward
+from simia_gym.sandbox import in_thread
 from simia_gym.state import Draft
 from simia_gym.trees import Clock
 from simia_gym.types import Task
