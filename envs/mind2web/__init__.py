@@ -1,0 +1,1 @@
+"""Mind2Web: small web sites that answer."""

@@ -1,0 +1,129 @@
+"""A page: its tree with what a browser knows about every element."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simia_gym.envs.mind2web.browser.requests import Pairs
+from simia_gym.envs.mind2web.browser.tree import Element
+
+CONTROLS = frozenset({"input", "select", "textarea", "button"})
+BUTTONS = frozenset({"submit", "button"})
+TEXTS = frozenset({"text", "search", "tel", "email", "password"})
+TYPED = TEXTS | {"number", "date"}
+
+
+class Node(NamedTuple):
+    """An element in its place.
+
+    Attributes:
+        number: The place of the element in document order; the body has 0.
+        element: The element.
+        parent: The number of the element around it; -1 for the body.
+        hidden: It is not shown.
+        disabled: It cannot be used, and it is not sent.
+        form: The number of the form that it belongs to; -1 for none.
+    """
+
+    number: int
+    element: Element
+    parent: int
+    hidden: bool
+    disabled: bool
+    form: int
+
+    @property
+    def kind(self) -> str:
+        """What it is: ``link``, ``button`` or ``submit``, ``list``, ``area``, the type of an input, or ``""``."""
+        tag, element = self.element.tag, self.element
+        if tag == "input":
+            return element.get("type") or "text"
+        if tag == "button":
+            return element.get("type") or "submit"
+        if tag == "a":
+            return "link" if element.has("href") else ""
+        return {"select": "list", "textarea": "area"}.get(tag, "")
+
+
+class Page:
+    """A page that is open in the browser.
+
+    Attributes:
+        body: The tree.
+        path: The path of its address.
+        query: The query of its address.
+        nodes: All elements in document order.
+        controls: The elements of forms, in document order, by the number of the form that they belong to.
+    """
+
+    def __init__(self, body: Element, path: str, query: Pairs | None = None) -> None:
+        self.body, self.path, self.query = body, path, query
+        self._ids: dict[str, int] = {}
+        plain: list[Node] = []
+        self._add(body, plain, (-1, False, False, -1))
+        self.nodes: tuple[Node, ...] = tuple(self._owned(node, plain) for node in plain)
+        self.controls: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            if node.element.tag in CONTROLS:
+                self.controls.setdefault(node.form, []).append(node)
+
+    def find(self, name: str) -> int:
+        """The number of the element with this ``id``.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return self._ids[name]
+
+    def actable(self) -> list[Node]:
+        """What can be acted on, in document order: shown, not disabled, and a link, button, field, list or box."""
+        return [node for node in self.nodes if node.kind and not node.hidden and not node.disabled]
+
+    def options(self, number: int) -> list[tuple[Element, bool]]:
+        """The options of a list, and whether each of them is disabled."""
+        found: list[tuple[Element, bool]] = []
+        for child in self.nodes[number].element.children:
+            if isinstance(child, Element) and child.tag == "option":
+                found.append((child, child.has("disabled")))
+            elif isinstance(child, Element):
+                off = child.has("disabled")
+                inner = (option for option in child.children if isinstance(option, Element))
+                found += [(option, off or option.has("disabled")) for option in inner]
+        return found
+
+    def group(self, number: int) -> list[Node]:
+        """The radio buttons of which only one can be chosen, with this one: same form, same name."""
+        radio = self.nodes[number]
+        name = radio.element.get("name")
+        if not name:
+            return [radio]
+        return [
+            other for other in self.controls[radio.form] if other.kind == "radio" and other.element.get("name") == name
+        ]
+
+    def _add(self, element: Element, plain: list[Node], above: tuple[int, bool, bool, int]) -> None:
+        parent, hidden, disabled, form = above
+        number, tag = len(plain), element.tag
+        name = element.get("id")
+        if name is not None:
+            self._ids.setdefault(name, number)
+        hidden = hidden or element.has("hidden")
+        unseen = hidden or (tag == "input" and element.get("type") == "hidden")
+        off = tag in CONTROLS and (disabled or element.has("disabled"))
+        form = number if tag == "form" else form
+        plain.append(Node(number, element, parent, unseen, off, form))
+        closed = disabled or (tag == "fieldset" and element.has("disabled"))
+        legend = tag == "fieldset"
+        for child in element.children:
+            if isinstance(child, Element):
+                # The first legend of a disabled fieldset stays usable.
+                first = legend and child.tag == "legend"
+                legend = legend and not first
+                self._add(child, plain, (number, hidden, disabled if first else closed, form))
+
+    def _owned(self, node: Node, plain: list[Node]) -> Node:
+        owner = node.element.get("form") if node.element.tag in CONTROLS else None
+        if owner is None:
+            return node
+        number = self._ids.get(owner, -1)
+        return node._replace(form=number if number >= 0 and plain[number].element.tag == "form" else -1)

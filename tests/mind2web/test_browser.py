@@ -1,0 +1,125 @@
+"""The small browser: what it can act on, what actions change, and what it asks a site for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from simia_gym.envs.mind2web.browser.acting import Outcome, Refusal, Typing, click, select, write_in
+from simia_gym.envs.mind2web.browser.requests import Request
+from simia_gym.envs.mind2web.browser.tree import Element, document, element, text, walk, write
+from simia_gym.envs.mind2web.browser.values import Value
+
+from .snippets import AT, page, table, tree
+
+
+def play(html: str, steps: list[list[str]], at: str = AT) -> Outcome:
+    """What the last action gives; every action before it must change the page only."""
+    shown = page(html, at)
+    outcome: Outcome = Typing({})
+    for kind, name, *values in steps:
+        assert isinstance(outcome, Typing), outcome
+        # What was typed is plain data.
+        typed: dict[str, Value] = json.loads(json.dumps(outcome.typed))
+        number = shown.find(name)
+        if kind == "click":
+            outcome = click(shown, typed, number)
+        elif kind == "type":
+            outcome = write_in(shown, typed, number, *values)
+        else:
+            outcome = select(shown, typed, number, *values)
+    return outcome
+
+
+@pytest.mark.parametrize("case", table(), ids=lambda case: case["name"].replace(" ", "-"))
+def test_table_of_pages(case: dict[str, Any]) -> None:
+    outcome = play(case["page"], case["do"], case.get("at", AT))
+    want: str = case["want"]
+    if want == "stays":
+        assert isinstance(outcome, Typing)
+    elif want.startswith("refused "):
+        assert isinstance(outcome, Refusal)
+        assert want.removeprefix("refused ") in outcome.reason
+    else:
+        assert isinstance(outcome, Request), outcome
+        assert str(outcome) == want
+
+
+def test_table_is_large_and_names_each_page_once() -> None:
+    assert len({case["name"] for case in table()}) == len(table()) >= 60
+
+
+@pytest.mark.parametrize("case", table(), ids=lambda case: case["name"].replace(" ", "-"))
+def test_html_is_read_as_the_tree_that_was_written(case: dict[str, Any]) -> None:
+    body = tree(case["page"])
+    assert Element("body", (), tree(write(body).removeprefix("<body>").removesuffix("</body>")).children) == body
+
+
+def test_what_can_be_acted_on() -> None:
+    shown = page(
+        '<h1>Title</h1><a href="/x">link</a><a>no link</a><a href="/y" hidden>hidden</a>'
+        "<div hidden><button>in</button></div>"
+        '<form><input name="t"><input type="hidden" name="h"><input name="d" disabled><textarea name="a"></textarea>'
+        '<select name="s"><option>one</option></select><input type="radio" name="r"><input type="checkbox" name="c">'
+        "<fieldset disabled><legend><button>first</button></legend><button>off</button></fieldset></form>"
+    )
+    found = [(node.kind, text(node.element)) for node in shown.actable()]
+    assert found == [
+        ("link", "link"),
+        ("text", ""),
+        ("area", ""),
+        ("list", "one"),
+        ("radio", ""),
+        ("checkbox", ""),
+        ("submit", "first"),
+    ]
+
+
+def test_actions_leave_what_was_typed_before() -> None:
+    shown = page('<form><input name="t" id="t"><input type="checkbox" id="c"></form>')
+    before: dict[str, Value] = {}
+    first = write_in(shown, before, shown.find("t"), "a")
+    assert isinstance(first, Typing)
+    second = click(shown, first.typed, shown.find("c"))
+    assert isinstance(second, Typing)
+    assert (before, list(first.typed.values()), list(second.typed.values())) == ({}, ["a"], ["a", True])
+
+
+@pytest.mark.parametrize(
+    ("html", "step", "reason"),
+    [
+        ('<p id="x">words</p>', ["click", "x"], "nothing can be done"),
+        ('<a id="x">no link</a>', ["click", "x"], "nothing can be done"),
+        ('<button id="x">b</button>', ["type", "x", "a"], "only into a field"),
+        ('<input id="x">', ["select", "x", "a"], "only a list"),
+        ('<select id="x"><option>a</option><option>b</option></select>', ["select", "x", "a", "b"], "takes one option"),
+    ],
+)
+def test_actions_on_the_wrong_element_are_refused(html: str, step: list[str], reason: str) -> None:
+    outcome = play(html, [step])
+    assert isinstance(outcome, Refusal)
+    assert reason in outcome.reason
+
+
+def test_complaint_names_the_first_wrong_field() -> None:
+    fields = '<input name="a" value="x"><input name="b" required><input name="c" required>'
+    assert play(f'<form>{fields}<button id="g">Go</button></form>', [["click", "g"]]) == Refusal(
+        "the field b: fill in this field"
+    )
+
+
+def test_elements_are_built_from_plain_values() -> None:
+    built = element("input", {"name": "a", "required": True, "disabled": False, "value": None, "min": ""})
+    assert built == Element("input", (("name", "a"), ("required", ""), ("min", "")))
+    assert element("p", None, "a", None, "", element("br")).children == ("a", Element("br"))
+    assert [node.tag for node in walk(element("p", None, built, element("b")))] == ["p", "input", "b"]
+
+
+def test_document_escapes_title_text_and_attributes() -> None:
+    body = element("body", None, element("p", {"id": 'a"<&'}, "<b> & c"))
+    assert document("A & <B>", body) == (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>A &amp; &lt;B&gt;</title></head>'
+        '<body><p id="a&quot;&lt;&amp;">&lt;b&gt; &amp; c</p></body></html>\n'
+    )
