@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from simia_gym.envs.mind2web.browser.acting import Outcome, Refusal, Typing, click, select, write_in
+from simia_gym.envs.mind2web.browser.declared import outside
 from simia_gym.envs.mind2web.browser.requests import Request
 from simia_gym.envs.mind2web.browser.tree import Element, document, element, text, walk, write
 from simia_gym.envs.mind2web.browser.values import Value
@@ -121,5 +122,67 @@ def test_document_escapes_title_text_and_attributes() -> None:
     body = element("body", None, element("p", {"id": 'a"<&'}, "<b> & c"))
     assert document("A & <B>", body) == (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>A &amp; &lt;B&gt;</title></head>'
-        '<body><p id="a&quot;&lt;&amp;">&lt;b&gt; &amp; c</p></body></html>\n'
+        '<body><p id="a&quot;&lt;&amp;">&lt;b&gt; &amp; c</p></body></html>'
     )
+
+
+@pytest.mark.parametrize("case", table(), ids=lambda case: case["name"].replace(" ", "-"))
+def test_table_is_within_the_declared_part(case: dict[str, Any]) -> None:
+    assert outside(tree(case["page"])) == []
+
+
+@pytest.mark.parametrize(
+    ("html", "wrong"),
+    [
+        ("<div><script></script></div>", "body > div > script: there is no such element"),
+        ('<p onclick="x()">a</p>', "body > p: it takes no onclick"),
+        ('<input type="range">', "body > input: type=range is outside"),
+        ('<button type="reset">a</button>', "body > button: type=reset is outside"),
+        ('<input type="date" name="d" step="7">', "body > input[d]: it takes no step with type=date"),
+        ('<input type="number" min="one">', "body > input: min: it is a number"),
+        ('<input type="number" step="0">', "body > input: step: it is a positive number or any"),
+        ('<input type="date" max="2025-02-30">', "body > input: max: it is a date"),
+        ('<input maxlength="-1">', "body > input: maxlength: it is a number of characters"),
+        ('<input minlength="3" maxlength="2">', "body > input: minlength is above maxlength"),
+        ('<input required="yes">', "body > input: required: it is written without a value"),
+        ('<input pattern="\\w+">', "body > input: pattern: browser and Python may read it differently"),
+        ('<input pattern="(a">', "body > input: pattern: browser and Python may read it differently"),
+        ('<input pattern="a{1,2}{2}">', "body > input: pattern: browser and Python may read it differently"),
+        ('<input name="_charset_">', "body > input[_charset_]: name: a browser fills in this name itself"),
+        ('<input type="submit" name="a">', "body > input[a]: an input that is a button has a value"),
+        ('<form method="dialog"></form>', "body > form: method: it is get or post"),
+        ('<form target="x"></form>', "body > form: it takes no target"),
+        (
+            "<div><form><div><form></form></div></form></div>",
+            "body > div > form > div > form: it must not stand within form",
+        ),
+        ('<a href="/x">a<button>b</button></a>', "body > a > button: it must not stand within a"),
+        ('<a href="/x"></a>', "body > a: a link has a text"),
+        ("<p><div>a</div></p>", "body > p: it holds no div"),
+        ("<table><tr></tr></table>", "body > table: it holds no tr"),
+        ("<ul> <li>a</li></ul>", "body > ul: it holds no text"),
+        ("<select><optgroup></optgroup></select>", "body > select > optgroup: a group of options has a label"),
+        ('<p id="a">b</p><p id="a">c</p>', "p#a: another element has this id"),
+        ('<p id="a b">c</p>', "p#a b: an id is a word"),
+        ('<p id="f">a</p><input form="f">', "body > input: form: it is the id of a form"),
+        ('<p id="f">a</p><label for="f">b</label>', "body > label: for: it is the id of a field"),
+        ("<p>a&#12;b</p>", "body > p: its text has a control character"),
+        ('<a href="https://example.org/">a</a>', "body > a: href: it is empty or begins"),
+        ('<a href="//example.org/x">a</a>', "body > a: href: it is empty or begins"),
+        ('<a href="x">a</a>', "body > a: href: it is empty or begins"),
+        ('<a href="/a/../b">a</a>', "body > a: href: it is empty or begins"),
+        ('<a href="/a b">a</a>', "body > a: href: it is empty or begins"),
+        ('<a href="/x?a=b c">a</a>', "body > a: href: its query is not written as a form writes it"),
+        ('<a href="/x?a">a</a>', "body > a: href: its query is not written as a form writes it"),
+        ('<a href="#a b">a</a>', "body > a: href: the mark has only"),
+    ],
+)
+def test_what_lies_outside_is_named(html: str, wrong: str) -> None:
+    (found,) = outside(tree(html))
+    assert found.startswith(wrong)
+
+
+def test_attributes_that_are_there_twice_and_another_root_are_named() -> None:
+    twice = element("body", None, Element("p", (("id", "a"), ("id", "b"))))
+    assert outside(twice) == ["body > p#a: id is there twice"]
+    assert outside(element("div")) == ["div: the root of a page is body"]

@@ -10,7 +10,6 @@ from simia_gym.envs.mind2web.browser.tree import Element
 CONTROLS = frozenset({"input", "select", "textarea", "button"})
 BUTTONS = frozenset({"submit", "button"})
 TEXTS = frozenset({"text", "search", "tel", "email", "password"})
-TYPED = TEXTS | {"number", "date"}
 
 
 class Node(NamedTuple):

@@ -93,7 +93,7 @@ def document(title: str, body: Element) -> str:
         body: The tree, with ``body`` as its root.
     """
     head = f'<head><meta charset="utf-8"><title>{escape(title, quote=False)}</title></head>'
-    return f'<!DOCTYPE html>\n<html lang="en">{head}{write(body)}</html>\n'
+    return f'<!DOCTYPE html>\n<html lang="en">{head}{write(body)}</html>'
 
 
 def _write(node: Element, parts: list[str]) -> None:

@@ -74,9 +74,17 @@ def _bounds_wrong(node: Node, value: str) -> str | None:
         return f"the value must be {high} or less"
     if node.kind == "number":
         step, start = node.element.get("step") or "1", low or _default(node) or "0"
-        if step != "any" and (Decimal(value) - Decimal(start)) % Decimal(step) != 0:
+        if step != "any" and not _in_steps(abs(Decimal(value) - Decimal(start)), Decimal(step)):
             return f"the value must be {start} or steps of {step} from it"
     return None
+
+
+def _in_steps(distance: Decimal, step: Decimal) -> bool:
+    """Whether a distance is a number of steps, with the tolerance of a browser that counts in binary fractions."""
+    if distance / step > 2**53:
+        return True
+    left = abs(distance - step * (distance / step).to_integral_value())
+    return left <= step / 2**24
 
 
 def _default(node: Node) -> str | None:

@@ -1,0 +1,32 @@
+"""The table of pages, held against a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simia_gym.envs.mind2web.browser.tree import document
+
+from .chromium import BINARY, asked, browser
+from .snippets import AT, table, tree
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BINARY is None, reason="no program `chromium` is installed")
+def test_chromium_reads_and_asks_for_the_same(tmp_path: Path) -> None:
+    """Chromium reads the tree that was written, and sends what the small browser sends, or nothing where it refuses."""
+    differences = []
+    with browser(tmp_path / "profile") as (chromium, site):
+        for case in table():
+            request = case["want"].startswith(("GET ", "POST "))
+            body = tree(case["page"])
+            read, seen = asked(
+                chromium, site, document(case["name"], body), case.get("at", AT), case["do"], 10 if request else 0.3
+            )
+            if read != body:
+                differences.append((case["name"], str(body), str(read)))
+            same = seen == case["want"] if request else seen in {"refused", "nothing"}
+            if not same:
+                differences.append((case["name"], case["want"], seen))
+    assert not differences
