@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
-from simia_gym.envs.mind2web.browser.tree import Element
+from simia_gym.envs.mind2web.browser.tree import Element, squeeze
 
 BINARY = shutil.which("chromium")
 _FLAGS = (
@@ -150,6 +150,13 @@ class Chromium:
         call = f"JSON.stringify({_TREE}(document.body))"
         return _element(json.loads(self.send("Runtime.evaluate", expression=call)["result"]["value"]))
 
+    def called(self, name: str) -> str:
+        """The role and name of the element with this id, with single spaces."""
+        call = f"document.getElementById({json.dumps(name)})"
+        found = self.send("Runtime.evaluate", expression=call)["result"]["objectId"]
+        node = self.send("Accessibility.getPartialAXTree", objectId=found, fetchRelatives=False)["nodes"][0]
+        return f"{node['role']['value']} {squeeze(node['name']['value'])}"
+
     def act(self, kind: str, name: str, *values: str) -> str | None:
         """Acts on the element with this id, and says why it did not."""
         call = f"{_SCRIPT}({json.dumps(name)}, {json.dumps(kind)}, {json.dumps(values)})"
@@ -195,6 +202,12 @@ def browser(profile: Path) -> Iterator[tuple[Chromium, Site]]:
         site.server_close()
 
 
+def show(chromium: Chromium, site: Site, html: str, at: str) -> None:
+    """Opens a page under an address."""
+    site.html, site.shown = html, False
+    chromium.open(f"http://127.0.0.1:{site.server_port}{at}")
+
+
 def asked(
     chromium: Chromium, site: Site, html: str, at: str, steps: list[list[str]], patience: float
 ) -> tuple[Element, str]:
@@ -202,8 +215,7 @@ def asked(
 
     The latter is a request, ``refused``, or ``nothing``; the browser has so many seconds for it.
     """
-    site.html, site.shown = html, False
-    chromium.open(f"http://127.0.0.1:{site.server_port}{at}")
+    show(chromium, site, html, at)
     read = chromium.tree()
     for step in steps:
         if chromium.act(*step):

@@ -14,6 +14,27 @@ from simia_gym.envs.mind2web.browser.requests import decode
 from simia_gym.envs.mind2web.browser.tree import VOID, Element
 
 AT = "/page?from=1"
+NAMES = [
+    ('<a href="/x" id="x">Two <strong>big</strong>\n words</a>', "link Two big words"),
+    ('<a href="/x" id="x">One<span hidden> two</span></a>', "link One"),
+    ('<button id="x">Go</button>', "button Go"),
+    ('<button id="x" aria-label="Search flights">Go</button>', "button Search flights"),
+    ('<form><input type="submit" id="x" value="Send it"></form>', "button Send it"),
+    ('<label for="x">City</label><input id="x" placeholder="Town">', "textbox City"),
+    ('<label>City <input id="x"></label>', "textbox City"),
+    ('<label for="x">City</label><input id="x" aria-label="Town">', "textbox Town"),
+    ('<input id="x" placeholder="Town">', "textbox Town"),
+    ('<textarea id="x" placeholder="Words"></textarea>', "textbox Words"),
+    ('<input type="search" id="x" aria-label="Find">', "searchbox Find"),
+    ('<input type="number" id="x" aria-label="Persons">', "spinbutton Persons"),
+    ('<label>Size <select id="x"><option>Small</option></select></label>', "combobox Size"),
+    ('<select multiple id="x" aria-label="Sizes"><option>Small</option></select>', "listbox Sizes"),
+    ('<label><input type="radio" id="x"> By post</label>', "radio By post"),
+    ('<label><input type="checkbox" id="x"> With <em>tax</em></label>', "checkbox With tax"),
+    ('<label for="x">A</label><label for="x">B</label><input id="x">', "textbox A B"),
+    ('<label>Title<input type="hidden" name="h"><input id="x"></label>', "textbox Title"),
+]
+"""Pages and the role and name of the element ``x`` on them."""
 
 
 @cache

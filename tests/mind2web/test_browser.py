@@ -9,11 +9,12 @@ import pytest
 
 from simia_gym.envs.mind2web.browser.acting import Outcome, Refusal, Typing, click, select, write_in
 from simia_gym.envs.mind2web.browser.declared import outside
+from simia_gym.envs.mind2web.browser.names import names, role
 from simia_gym.envs.mind2web.browser.requests import Request
 from simia_gym.envs.mind2web.browser.tree import Element, document, element, text, walk, write
 from simia_gym.envs.mind2web.browser.values import Value
 
-from .snippets import AT, page, table, tree
+from .snippets import AT, NAMES, page, table, tree
 
 
 def play(html: str, steps: list[list[str]], at: str = AT) -> Outcome:
@@ -148,6 +149,8 @@ def test_table_is_within_the_declared_part(case: dict[str, Any]) -> None:
         ('<input pattern="\\w+">', "body > input: pattern: browser and Python may read it differently"),
         ('<input pattern="(a">', "body > input: pattern: browser and Python may read it differently"),
         ('<input pattern="a{1,2}{2}">', "body > input: pattern: browser and Python may read it differently"),
+        ('<input pattern="(?i)a">', "body > input: pattern: browser and Python may read it differently"),
+        ('<input pattern="[a,,]">', "body > input: pattern: browser and Python may read it differently"),
         ('<input name="_charset_">', "body > input[_charset_]: name: a browser fills in this name itself"),
         ('<input type="submit" name="a">', "body > input[a]: an input that is a button has a value"),
         ('<form method="dialog"></form>', "body > form: method: it is get or post"),
@@ -186,3 +189,10 @@ def test_attributes_that_are_there_twice_and_another_root_are_named() -> None:
     twice = element("body", None, Element("p", (("id", "a"), ("id", "b"))))
     assert outside(twice) == ["body > p#a: id is there twice"]
     assert outside(element("div")) == ["div: the root of a page is body"]
+
+
+@pytest.mark.parametrize(("html", "called"), NAMES)
+def test_roles_and_names(html: str, called: str) -> None:
+    shown = page(html)
+    number = shown.find("x")
+    assert f"{role(shown.nodes[number])} {names(shown)[number]}" == called

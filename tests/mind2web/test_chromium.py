@@ -8,8 +8,8 @@ import pytest
 
 from simia_gym.envs.mind2web.browser.tree import document
 
-from .chromium import BINARY, asked, browser
-from .snippets import AT, table, tree
+from .chromium import BINARY, asked, browser, show
+from .snippets import AT, NAMES, table, tree
 
 
 @pytest.mark.slow
@@ -30,3 +30,14 @@ def test_chromium_reads_and_asks_for_the_same(tmp_path: Path) -> None:
             if not same:
                 differences.append((case["name"], case["want"], seen))
     assert not differences
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BINARY is None, reason="no program `chromium` is installed")
+def test_chromium_calls_elements_the_same(tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as (chromium, site):
+        seen = []
+        for html, _ in NAMES:
+            show(chromium, site, document("Names", tree(html)), AT)
+            seen.append((html, chromium.called("x")))
+    assert seen == NAMES

@@ -38,7 +38,7 @@ _WITHIN: dict[str, frozenset[str]] = {
     "form": _words("form"),
     "a": _words("a button"),
     "label": _words("a button label"),
-    **{key: {"a", "button"} for key in ("button", "input", "select", "textarea")},
+    **{tag: _words("a button") for tag in ("button", "input", "select", "textarea")},
 }
 """Around which elements an element must not stand, however far."""
 
@@ -74,9 +74,10 @@ _METHODS = _words("method formmethod")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _PATH = re.compile(r"/|(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+/?")
 _MARK = re.compile(r"[A-Za-z0-9_-]*")
+# No quantifier follows another one, and no sign is doubled in brackets: browser and Python differ about both.
 _PATTERN = re.compile(
-    r"(?:(?:[A-Za-z0-9 _,:;@#%&=<>'\"~!-]|\\d|\\[.*+?^$|(){}\[\]/]|\.|\(\?:|\(|\)|\||"
-    r"\[\^?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9 _.,@+]|\\d|\\-)+\])(?:[*+?]|\{\d+(?:,\d*)?\})?)*"
+    r"(?:(?:[A-Za-z0-9 _,:;@#%&=<>'\"~!-]|\\d|\\[.*+?^$|(){}\[\]/]|\.|\(\?:|\((?!\?)|\)|\||"
+    r"\[\^?(?:(?!([.,@+])\1)(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9 _.,@+]|\\d|\\-))+\])(?:[*+?]|\{\d+(?:,\d*)?\})?)*"
 )
 
 

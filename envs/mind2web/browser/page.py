@@ -9,6 +9,7 @@ from simia_gym.envs.mind2web.browser.tree import Element
 
 CONTROLS = frozenset({"input", "select", "textarea", "button"})
 BUTTONS = frozenset({"submit", "button"})
+_NONE: dict[str, str] = {}
 TEXTS = frozenset({"text", "search", "tel", "email", "password"})
 
 
@@ -103,15 +104,15 @@ class Page:
     def _add(self, element: Element, plain: list[Node], above: tuple[int, bool, bool, int]) -> None:
         parent, hidden, disabled, form = above
         number, tag = len(plain), element.tag
-        name = element.get("id")
-        if name is not None:
-            self._ids.setdefault(name, number)
-        hidden = hidden or element.has("hidden")
-        unseen = hidden or (tag == "input" and element.get("type") == "hidden")
-        off = tag in CONTROLS and (disabled or element.has("disabled"))
+        given = dict(element.attributes) if element.attributes else _NONE
+        if "id" in given:
+            self._ids.setdefault(given["id"], number)
+        hidden = hidden or "hidden" in given
+        unseen = hidden or (tag == "input" and given.get("type") == "hidden")
+        off = tag in CONTROLS and (disabled or "disabled" in given)
         form = number if tag == "form" else form
         plain.append(Node(number, element, parent, unseen, off, form))
-        closed = disabled or (tag == "fieldset" and element.has("disabled"))
+        closed = disabled or (tag == "fieldset" and "disabled" in given)
         legend = tag == "fieldset"
         for child in element.children:
             if isinstance(child, Element):

@@ -46,13 +46,13 @@ def element(
         attributes: ``True`` writes an attribute without a value; ``False`` and ``None`` leave it out.
         children: Elements and texts; ``None`` and empty texts are left out.
     """
-    given = (attributes or {}).items()
-    written = tuple((name, "" if value is True else value) for name, value in given if value is not None)
-    return Element(
-        tag,
-        tuple((name, value) for name, value in written if value is not False),
-        tuple(child for child in children if child),
-    )
+    given: list[tuple[str, str]] = []
+    for name, value in (attributes or {}).items():
+        if isinstance(value, str):
+            given.append((name, value))
+        elif value:
+            given.append((name, ""))
+    return Element(tag, tuple(given), tuple([child for child in children if child]))
 
 
 def walk(root: Element) -> Iterator[Element]:
