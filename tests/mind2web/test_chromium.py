@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from simia_gym.envs.mind2web.browser.themes import THEMES, draw
 from simia_gym.envs.mind2web.browser.tree import document
 
 from .chromium import BINARY, asked, browser, show
 from .snippets import AT, NAMES, table, tree
+from .test_themes import BLOCKS
 
 
 @pytest.mark.slow
@@ -41,3 +43,13 @@ def test_chromium_calls_elements_the_same(tmp_path: Path) -> None:
             show(chromium, site, document("Names", tree(html)), AT)
             seen.append((html, chromium.called("x")))
     assert seen == NAMES
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BINARY is None, reason="no program `chromium` is installed")
+def test_chromium_reads_the_themes_as_they_were_drawn(tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as (chromium, site):
+        for theme in THEMES:
+            body = draw(BLOCKS, theme)
+            show(chromium, site, document(theme.name, body), AT)
+            assert chromium.tree() == body
