@@ -1,0 +1,83 @@
+"""The published tournament: five candidates at a time, the chosen ones again, until one is left."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SIZE = 5
+_ANSWER = re.compile(r"Answer: ([A-F])")
+_ACTION = re.compile(r"Action: (CLICK|SELECT|TYPE)")
+_VALUE = re.compile(r"Value: (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a reply says: a letter, an operation, and its value."""
+
+    letter: str
+    op: str
+    value: str
+
+
+def read_reply(reply: str) -> Choice:
+    """The first answer, action and value of a reply; what cannot be read is A, with no action."""
+    answer, action, value = (pattern.search(reply) for pattern in (_ANSWER, _ACTION, _VALUE))
+    op = action[1] if action else ""
+    return Choice(answer[1] if answer else "A", op, value[1].strip() if value and op != "CLICK" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The element that won and the action on it."""
+
+    element: str
+    op: str
+    value: str
+
+
+class Tournament:
+    """One step's queries. Ask `query`, `answer` it, until `query` is None; then read `prediction`."""
+
+    def __init__(self, candidates: Sequence[str], *, page_order: Sequence[str], seed: int | str, published: bool):
+        """Shuffles the candidates.
+
+        Args:
+            candidates: The best candidates.
+            page_order: Every candidate in the order of the page; the choices of a query stand so.
+            seed: The shuffle follows from it.
+            published: A lone last candidate is never asked.
+        """
+        self._order = {name: place for place, name in enumerate(page_order)}
+        self._queue = sorted(candidates, key=self._order.__getitem__)
+        random.Random(f"mind2web-tournament/{seed}").shuffle(self._queue)
+        self._published = published
+        self._last: Prediction | None = None
+        self.query: tuple[str, ...] | None = None
+        self._next()
+
+    def answer(self, choice: Choice) -> None:
+        """Takes the answer to the query. A, and a letter that no choice has, choose none."""
+        if self.query is None:
+            raise ValueError("the tournament is over")
+        place = ord(choice.letter) - ord("B")
+        if 0 <= place < len(self.query):
+            self._last = Prediction(self.query[place], choice.op, choice.value)
+            self._queue.append(self._last.element)
+        self._next()
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """What won, or None."""
+        return self._last if self._queue and self.query is None else None
+
+    def _next(self) -> None:
+        won = self._last is not None and self._queue == [self._last.element]
+        least = 2 if self._published or won else 1
+        if len(self._queue) < least:
+            self.query = None
+            return
+        batch, self._queue = self._queue[:SIZE], self._queue[SIZE:]
+        self.query = tuple(sorted(batch, key=self._order.__getitem__))
