@@ -108,8 +108,12 @@ def write_in(page: Page, typed: Typed, number: int, value: str) -> Typing | Refu
         return Refusal("the field can only be read")
     if node.kind in {"number", "date"}:
         value = value.strip()
-    if node.kind == "number" and value and not is_number(value):
-        return Refusal("the field takes only a number")
+    if node.kind == "number" and value:
+        # A browser drops the plus of "+5" and the point of "5.".
+        number_text = value.removeprefix("+").removesuffix(".")
+        if value.startswith("+-") or not is_number(number_text):
+            return Refusal("the field takes only a number")
+        value = number_text
     if node.kind not in {"area", "date"}:
         value = value.replace("\r\n", " ").replace("\r", " ").replace("\n", " ")
     limit = node.element.get("maxlength")

@@ -19,6 +19,7 @@ Typed = Mapping[str, Value]
 
 _NUMBER = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _DATE = re.compile(r"(\d{4,})-(\d\d)-(\d\d)", re.ASCII)
+_LAST_DAY = (275_760, 9, 13)
 _SPACE = " \t\n\f\r"
 
 
@@ -86,8 +87,10 @@ def is_date(value: str) -> bool:
     if found is None:
         return False
     year, month, day = (int(part) for part in found.groups())
+    if (year, month, day) > _LAST_DAY:
+        return False
     # The calendar repeats after 400 years.
-    return 0 < year <= 275_760 and 1 <= month <= 12 and 1 <= day <= monthrange(2000 + year % 400, month)[1]
+    return year > 0 and 1 <= month <= 12 and 1 <= day <= monthrange(2000 + year % 400, month)[1]
 
 
 def length(value: str) -> int:
