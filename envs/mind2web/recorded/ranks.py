@@ -54,6 +54,21 @@ def read_ranks(path: str | Path) -> Ranks:
     return {str(step): {str(name): rank for name, rank in row.items()} for step, row in ranks.items()}
 
 
+def by_ranks(ranks: Ranks, step: str, candidates: Iterable[str]) -> list[str]:
+    """Candidates, best first, by the ranks of a file.
+
+    Raises:
+        InputError: The file lacks the step or one of its candidates.
+    """
+    row = ranks.get(step)
+    names = list(candidates)
+    missing = [name for name in names if row is None or name not in row]
+    if row is None or missing:
+        lacks = f"candidate {missing[0]} of step {step}" if row is not None else f"step {step}"
+        raise InputError(f"the ranks lack {lacks}; give the ranks of this data, or none")
+    return sorted(names, key=row.__getitem__)
+
+
 def by_words(request: str, texts: Mapping[str, str]) -> list[str]:
     """Candidates, best first, by the share of their words that the request has.
 
