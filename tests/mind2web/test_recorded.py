@@ -82,6 +82,8 @@ def broken(change):
     [
         ("", "is empty"),
         ("{}", "should be a list of tasks"),
+        ("[]", "holds no task"),
+        (json.dumps(sample.tasks()) + "[]", "something stands after the list"),
         ("[1]", "task 0 should be an object"),
         (json.dumps(sample.tasks())[:-40], "is the file whole"),
         ("[{]", "is the file whole"),

@@ -11,7 +11,7 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 from typing import Any
 
-from simia_gym.envs.mind2web.recorded.scan import Buffer, NotJson, decoded, end_of, items, members, start_of
+from simia_gym.envs.mind2web.recorded.scan import Buffer, NotJson, decoded, items, members, start_of
 from simia_gym.errors import InputError
 
 _LAZY = ("cleaned_html", "pos_candidates", "neg_candidates")
@@ -147,6 +147,8 @@ def read_tasks(path: str | Path) -> tuple[RecordedTask, ...]:
             if task.id in tasks:
                 raise InputError(f"{file}: task {task.id} is there twice; leave one of them out")
             tasks[task.id] = task
+    if not tasks:
+        raise InputError(f"{root} holds no task; give the release's data")
     return tuple(tasks.values())
 
 
@@ -174,21 +176,31 @@ def _listed(path: Path, buffer: mmap.mmap) -> list[RecordedTask]:
     if buffer[start : start + 1] != b"[":
         raise InputError(f"{path} should be a list of tasks; rows, one a line, belong into a file named .jsonl")
     tasks = []
-    for number, (begin, _) in enumerate(items(buffer, start)):
+    ends: dict[int, int] = {}
+    for number, begin in enumerate(items(buffer, start, ends)):
         where = f"{path}: task {number}"
-        parts = _fields(buffer, begin, where)
-        known = {name: decoded(buffer, *span) for name, span in parts.items() if name != "actions"}
-        if "actions" not in parts:
+        _check_object(buffer, begin, where)
+        actions: list[dict[str, tuple[int, int]]] | None = None
+        starts = {}
+        for name, place in members(buffer, begin, ends):
+            starts[name] = place
+            if name == "actions" and buffer[place : place + 1] == b"[":
+                places = enumerate(items(buffer, place, ends))
+                actions = [_fields(buffer, at, f"{where}, action {index}", ends) for index, at in places]
+        known = {name: decoded(buffer, at, ends[at]) for name, at in starts.items() if name != "actions"}
+        if "actions" not in starts:
             raise InputError(f"{where}: actions is missing; take the file as it was released")
         where = f"{path}: task {known.get('annotation_id', number)}"
-        if buffer[parts["actions"][0] : parts["actions"][0] + 1] != b"[":
+        if actions is None:
             raise InputError(f"{where}: actions should be a list; take the file as it was released")
-        steps = [
-            _step(path, buffer, _fields(buffer, place, f"{where}, action {index}"), known, index, where)
-            for index, (place, _) in enumerate(items(buffer, parts["actions"][0]))
-        ]
+        steps = [_step(path, buffer, parts, known, index, where) for index, parts in enumerate(actions)]
         tasks.append(_task(known, steps, where))
+        end = ends[begin]
+        ends.clear()
+        ends[begin] = end
         _forget(buffer)
+    if start_of(buffer, ends[start]) < len(buffer):
+        raise NotJson(f"something stands after the list, at byte {ends[start]}")
     return tasks
 
 
@@ -198,7 +210,8 @@ def _rows(path: Path, buffer: mmap.mmap) -> list[RecordedTask]:
     place = start_of(buffer, 0)
     while place < len(buffer):
         where = f"{path}: row at byte {place}"
-        parts = _fields(buffer, place, where)
+        ends: dict[int, int] = {}
+        parts = _fields(buffer, place, where, ends)
         heavy = (*_LAZY, "operation", "screenshot")
         known = {name: decoded(buffer, *span) for name, span in parts.items() if name not in heavy}
         try:
@@ -207,7 +220,7 @@ def _rows(path: Path, buffer: mmap.mmap) -> list[RecordedTask]:
             raise InputError(f"{where}: target_action_index should be a number, such as '0'") from None
         step = _step(path, buffer, parts, known, index, where)
         groups.setdefault(step.task, (known, []))[1].append(step)
-        place = start_of(buffer, end_of(buffer, place))
+        place = start_of(buffer, ends[place])
         _forget(buffer)
     tasks = []
     for name, (known, steps) in groups.items():
@@ -218,10 +231,15 @@ def _rows(path: Path, buffer: mmap.mmap) -> list[RecordedTask]:
     return tasks
 
 
-def _fields(buffer: Buffer, place: int, where: str) -> dict[str, tuple[int, int]]:
+def _check_object(buffer: Buffer, place: int, where: str) -> None:
     if buffer[place : place + 1] != b"{":
         raise InputError(f"{where} should be an object; take the file as it was released")
-    return {name: (start, end) for name, start, end in members(buffer, place) if name != "raw_html"}
+
+
+def _fields(buffer: Buffer, place: int, where: str, ends: dict[int, int]) -> dict[str, tuple[int, int]]:
+    _check_object(buffer, place, where)
+    starts = dict(members(buffer, place, ends))
+    return {name: (start, ends[start]) for name, start in starts.items() if name != "raw_html"}
 
 
 def _text(known: dict[str, Any], name: str, where: str) -> str:

@@ -43,18 +43,20 @@ def end_of(buffer: Buffer, place: int) -> int:
     raise NotJson(f"the value that begins at byte {place} is cut off")
 
 
-def items(buffer: Buffer, place: int) -> Iterator[tuple[int, int]]:
-    """The start and end of each item of the list at `place`."""
-    here = _inside(buffer, place, b"[", b"]")
+def items(buffer: Buffer, place: int, ends: dict[int, int]) -> Iterator[int]:
+    """The start of each item of the list at `place`.
+
+    `ends` takes where values end; an item that was walked through before the next one is asked for is not read again.
+    """
+    here: int | None = _inside(buffer, place, b"[", b"]", ends)
     while here is not None:
-        end = end_of(buffer, here)
-        yield here, end
-        here = _following(buffer, end, b"]")
+        yield here
+        here = _following(buffer, place, here, b"]", ends)
 
 
-def members(buffer: Buffer, place: int) -> Iterator[tuple[str, int, int]]:
-    """The name, start and end of each member of the object at `place`."""
-    here = _inside(buffer, place, b"{", b"}")
+def members(buffer: Buffer, place: int, ends: dict[int, int]) -> Iterator[tuple[str, int]]:
+    """The name and start of each member of the object at `place`; `ends` as in `items`."""
+    here = _inside(buffer, place, b"{", b"}", ends)
     while here is not None:
         end = end_of(buffer, here)
         name = decoded(buffer, here, end)
@@ -62,9 +64,8 @@ def members(buffer: Buffer, place: int) -> Iterator[tuple[str, int, int]]:
         if not isinstance(name, str) or buffer[colon : colon + 1] != b":":
             raise NotJson(f"a name and a colon are missing at byte {here}")
         begin = start_of(buffer, colon + 1)
-        end = end_of(buffer, begin)
-        yield name, begin, end
-        here = _following(buffer, end, b"}")
+        yield name, begin
+        here = _following(buffer, place, begin, b"}", ends)
 
 
 def decoded(buffer: Buffer, start: int, end: int) -> Any:
@@ -75,19 +76,25 @@ def decoded(buffer: Buffer, start: int, end: int) -> Any:
         raise NotJson(f"the value at byte {start} is no JSON: {error}") from None
 
 
-def _inside(buffer: Buffer, place: int, opening: bytes, closing: bytes) -> int | None:
+def _inside(buffer: Buffer, place: int, opening: bytes, closing: bytes, ends: dict[int, int]) -> int | None:
     """Where the first part of a list or object begins, if it has one."""
     if buffer[place : place + 1] != opening:
         raise NotJson(f"{opening.decode()} is missing at byte {place}")
     here = start_of(buffer, place + 1)
-    return None if buffer[here : here + 1] == closing else here
+    if buffer[here : here + 1] != closing:
+        return here
+    ends[place] = here + 1
+    return None
 
 
-def _following(buffer: Buffer, end: int, closing: bytes) -> int | None:
-    """Where the part after the one that ends at `end` begins, if there is one."""
-    here = start_of(buffer, end)
+def _following(buffer: Buffer, whole: int, part: int, closing: bytes, ends: dict[int, int]) -> int | None:
+    """Where the part after the one at `part` begins, if there is one."""
+    if part not in ends:
+        ends[part] = end_of(buffer, part)
+    here = start_of(buffer, ends[part])
     mark = buffer[here : here + 1]
     if mark == closing:
+        ends[whole] = here + 1
         return None
     if mark != b",":
         raise NotJson(f"a comma is missing at byte {here}")
