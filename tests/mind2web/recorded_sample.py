@@ -1,21 +1,24 @@
 """Three recorded tasks in the form of the release; sites and words are made up."""
 
+from __future__ import annotations
+
 import json
+from typing import Any
 
 
-def _node(number, tag, text="", inner="", **attributes):
+def _node(number: Any, tag: Any, text: Any = "", inner: Any = "", **attributes: Any) -> Any:
     marks = "".join(f' {name}="{value}"' for name, value in attributes.items())
     words = f'<text backend_node_id="{number}9">{text}</text>' if text else ""
     return f'<{tag} backend_node_id="{number}"{marks}>{words}{inner}</{tag}>'
 
 
-def _candidate(number, tag, right=False, **attributes):
+def _candidate(number: Any, tag: Any, right: Any = False, **attributes: Any) -> Any:
     row = {"tag": tag, "attributes": json.dumps({"backend_node_id": str(number), **attributes}),
            "backend_node_id": str(number)}  # fmt: skip
     return {**row, "is_original_target": True, "is_top_level_target": True} if right else row
 
 
-def _action(task, index, op, value, right, page=None):
+def _action(task: Any, index: Any, op: Any, value: Any, right: Any, page: Any = None) -> Any:
     buttons = "".join(_node(n, "button", f"Button {n}", name=f"b{n}") for n in range(10, 17))
     page = page or _node(1, "html", inner=_node(2, "body", inner=buttons + _node(20, "select", "Branch")))
     return {
@@ -28,7 +31,7 @@ def _action(task, index, op, value, right, page=None):
     }
 
 
-def tasks():
+def tasks() -> Any:
     plans = {
         "loan": ("Extend the loan at the East branch",
                  [("CLICK", "", [12]), ("SELECT", "East branch", [20]), ("HOVER", "", [13, 14])]),
@@ -47,7 +50,7 @@ def tasks():
     ]  # fmt: skip
 
 
-def rows():
+def rows() -> Any:
     """The same as rows of one action each; the last action first."""
     for task in tasks():
         for index, action in reversed(list(enumerate(task["actions"]))):

@@ -1,7 +1,11 @@
+from __future__ import annotations
+
 import collections
 import json
 import pickle
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +17,7 @@ from simia_gym.errors import InputError
 from tests.mind2web import recorded_sample as sample
 
 
-def write(folder, form):
+def write(folder: Any, form: Any) -> Any:
     if form == "rows":
         path = folder / "train.jsonl"
         path.write_text("\n".join(map(json.dumps, sample.rows())) + "\n")
@@ -28,7 +32,7 @@ def write(folder, form):
 
 
 @pytest.mark.parametrize("form", ["list", "folder", "rows"])
-def test_each_form_gives_the_same_tasks(tmp_path, form):
+def test_each_form_gives_the_same_tasks(tmp_path: Path, form: Any) -> None:
     found = read_tasks(write(tmp_path, form))
     assert [task.id for task in found] == ["loan", "soup", "parcel"]
     for task, raw in zip(found, sample.tasks(), strict=True):
@@ -44,14 +48,14 @@ def test_each_form_gives_the_same_tasks(tmp_path, form):
 
 
 @pytest.mark.parametrize("op", ["HOVER", "ENTER"])
-def test_hover_and_enter_are_clicks(tmp_path, op):
+def test_hover_and_enter_are_clicks(tmp_path: Path, op: Any) -> None:
     raw = sample.tasks()[2:]
     raw[0]["actions"][0]["operation"]["op"] = op
     (tmp_path / "a.json").write_text(json.dumps(raw))
     assert read_tasks(tmp_path)[0].steps[0].op == "CLICK"
 
 
-def test_pages_are_not_held(tmp_path):
+def test_pages_are_not_held(tmp_path: Path) -> None:
     raw = sample.tasks()
     filler = '<a href=\\"[{\\">é</a>' * 40_000
     for task in raw:
@@ -71,7 +75,7 @@ def test_pages_are_not_held(tmp_path):
     assert found[0].steps[0].html().endswith(filler)
 
 
-def broken(change):
+def broken(change: Any) -> Any:
     raw = sample.tasks()
     change(raw)
     return json.dumps(raw)
@@ -101,7 +105,7 @@ def broken(change):
         (broken(lambda raw: raw[0]["actions"][1].update(action_uid="loan-u0")), "task loan has two actions"),
     ],
 )
-def test_odd_data_is_named(tmp_path, text, said):
+def test_odd_data_is_named(tmp_path: Path, text: Any, said: Any) -> None:
     (tmp_path / "odd.json").write_text(text)
     with pytest.raises(InputError) as caught:
         read_tasks(tmp_path / "odd.json")
@@ -109,7 +113,7 @@ def test_odd_data_is_named(tmp_path, text, said):
     assert "odd.json" in str(caught.value)
 
 
-def test_odd_rows_candidates_and_places_are_named(tmp_path):
+def test_odd_rows_candidates_and_places_are_named(tmp_path: Path) -> None:
     row = next(sample.rows())
     path = tmp_path / "rows.jsonl"
     for lines, said in (
@@ -136,7 +140,7 @@ RANKS = {"loan_loan-u0": {"12": 0, "10": 1}}
 
 
 @pytest.mark.parametrize("protocol", [None, 0, 2, 5])
-def test_ranks_come_from_json_and_pickle(tmp_path, protocol):
+def test_ranks_come_from_json_and_pickle(tmp_path: Path, protocol: Any) -> None:
     content = {"scores": {"loan_loan-u0": {"12": 0.5, "10": -1e-3}}, "ranks": RANKS}
     path = tmp_path / ("ranks.json" if protocol is None else "ranks.pkl")
     path.write_bytes(json.dumps(content).encode() if protocol is None else pickle.dumps(content, protocol))
@@ -144,12 +148,12 @@ def test_ranks_come_from_json_and_pickle(tmp_path, protocol):
 
 
 class Evil:
-    def __reduce__(self):
+    def __reduce__(self: Any) -> Any:
         return (print, ("run",))
 
 
 @pytest.mark.parametrize("content", [Evil(), {"ranks": {"a": Evil()}}, collections.OrderedDict(ranks={})])
-def test_a_pickle_runs_nothing(tmp_path, content, capsys):
+def test_a_pickle_runs_nothing(tmp_path: Path, content: Any, capsys: Any) -> None:
     path = tmp_path / "ranks.pkl"
     path.write_bytes(pickle.dumps(content))
     with pytest.raises(InputError, match="no pickle of plain containers"):
@@ -161,13 +165,13 @@ def test_a_pickle_runs_nothing(tmp_path, content, capsys):
     ("name", "text"),
     [("a.json", "{"), ("a.json", "[]"), ("a.json", '{"ranks": {"a": {"b": 0.5}}}'), ("a.pkl", ""), ("a.pkl", "x")],
 )
-def test_odd_ranks_are_named(tmp_path, name, text):
+def test_odd_ranks_are_named(tmp_path: Path, name: Any, text: Any) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=name):
         read_ranks(tmp_path / name)
 
 
-def test_words_rank_and_recall():
+def test_words_rank_and_recall() -> None:
     texts = {str(n): f"row {n}" for n in range(60)} | {"60": "Red bus to town"}
     best = by_words("Take the red bus", texts)
     assert best[0] == "60"
@@ -175,7 +179,7 @@ def test_words_rank_and_recall():
     assert recalls([(best, {"60"}), (best, {"8"}), (best, {"40"}), (best, set())]) == {5: 0.25, 10: 0.5, 50: 0.75}
 
 
-def play(count, right, *, published, seed=0, op="CLICK"):
+def play(count: Any, right: Any, *, published: Any, seed: Any = 0, op: Any = "CLICK") -> Any:
     names = [str(n) for n in range(count)]
     match = Tournament(names, page_order=names, seed=seed, published=published)
     asked = 0
@@ -190,7 +194,7 @@ def play(count, right, *, published, seed=0, op="CLICK"):
 @pytest.mark.parametrize(
     ("count", "share"), [(1, 0.0), (5, 1.0), (6, 5 / 6), (7, 1.0), (10, 1.0), (11, 10 / 11), (41, 40 / 41), (50, 1.0)]
 )
-def test_a_perfect_player(count, share):
+def test_a_perfect_player(count: Any, share: Any) -> None:
     wins = dict.fromkeys((True, False), 0)
     for seed in range(300):
         for mode in wins:
@@ -201,12 +205,12 @@ def test_a_perfect_player(count, share):
     assert wins[True] / 300 == pytest.approx(share, abs=0.07 if share not in (0, 1) else 0)
 
 
-def test_always_none_of_the_above():
+def test_always_none_of_the_above() -> None:
     for published, asked in ((True, 2), (False, 3)):
         assert play(11, "none", published=published) == (None, asked)
 
 
-def test_the_shuffle_follows_from_the_seed():
+def test_the_shuffle_follows_from_the_seed() -> None:
     names = [str(n) for n in range(50)]
     first = {s: Tournament(names, page_order=names, seed=s, published=True).query for s in (1, 2)}
     again = Tournament(names[::-1], page_order=names, seed=1, published=True).query
@@ -223,7 +227,7 @@ def test_the_shuffle_follows_from_the_seed():
         ("Answer: G.", Choice("A", "", "")),
     ],
 )
-def test_replies(reply, choice):
+def test_replies(reply: Any, choice: Any) -> None:
     assert read_reply(reply) == choice
 
 
@@ -238,11 +242,11 @@ def test_replies(reply, choice):
         ("", "CLICK", 0.0),
     ],
 )
-def test_action_f1(ours, theirs, f1):
+def test_action_f1(ours: Any, theirs: Any, f1: Any) -> None:
     assert action_f1(ours, theirs) == pytest.approx(f1)
 
 
-def lines(found, **changes):
+def lines(found: Any, **changes: Any) -> Any:
     for task in found:
         for step in task.steps:
             right = step.right()
@@ -251,7 +255,7 @@ def lines(found, **changes):
             yield json.dumps({**row, **changes.get(step.uid.replace("-", "_"), {}), **changes.get("all", {})})
 
 
-def test_metrics_by_hand(tmp_path):
+def test_metrics_by_hand(tmp_path: Path) -> None:
     found = read_tasks(write(tmp_path, "list"))
     path = tmp_path / "predictions.out"
     wrong = {"loan_u1": {"value": "East"}, "parcel_u0": {"element": "11"}}
@@ -277,7 +281,7 @@ def test_metrics_by_hand(tmp_path):
     assert summary(found, predictions, published=True, best=best)["micro"]["action_f1"] == pytest.approx(3.8 / 6)
 
 
-def test_always_click_has_a_high_f1(tmp_path):
+def test_always_click_has_a_high_f1(tmp_path: Path) -> None:
     found = read_tasks(write(tmp_path, "list"))
     path = tmp_path / "predictions.out"
     path.write_text("\n".join(lines(found, all={"op": "CLICK", "value": "", "element": "2"})))
@@ -285,7 +289,7 @@ def test_always_click_has_a_high_f1(tmp_path):
         "element_accuracy": 0.0, "action_f1": pytest.approx(3 / 5), "step_success": 0.0}  # fmt: skip
 
 
-def test_nothing_to_score_is_no_zero(tmp_path):
+def test_nothing_to_score_is_no_zero(tmp_path: Path) -> None:
     assert summary([], {}, published=True)["micro"]["step_success"] is None
     found = read_tasks(write(tmp_path, "list"))
     with pytest.raises(InputError, match="action loan-u0 has no prediction"):
@@ -293,7 +297,7 @@ def test_nothing_to_score_is_no_zero(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"annotation_id": "a"}'])
-def test_odd_predictions_are_named(tmp_path, text):
+def test_odd_predictions_are_named(tmp_path: Path, text: Any) -> None:
     (tmp_path / "p").write_text(text)
     with pytest.raises(InputError, match="line 1 should be"):
         read_predictions(tmp_path / "p")

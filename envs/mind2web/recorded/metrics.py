@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from json import JSONDecodeError, loads
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from simia_gym.envs.mind2web.recorded.data import RecordedTask, Step
 from simia_gym.envs.mind2web.recorded.tournament import Prediction
@@ -47,7 +48,7 @@ def summary(
     *,
     published: bool,
     best: Mapping[str, set[str]] | None = None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Micro and macro averages, task success, and the counts of steps that nobody can solve.
 
     Args:
