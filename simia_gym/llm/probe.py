@@ -76,7 +76,9 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
     try:
         reply = await once.complete(_question(role, _READY))
     except Fault as fault:
-        found.append(Found("answers", "warning" if _is_cut_short(fault) else "error", advice(fault, endpoint)))
+        # A model whose reply is empty once may answer the next question, and the server answers.
+        works = _is_cut_short(fault) or fault.kind == "empty_reply"
+        found.append(Found("answers", "warning" if works else "error", advice(fault, endpoint)))
         if found[0].status == "error":
             return found
     else:

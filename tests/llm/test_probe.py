@@ -178,3 +178,12 @@ async def test_a_server_that_says_the_key_is_not_repeated(server: ModelServer) -
     by_name = await found(server)
     assert by_name["answers"].text.endswith("answers: 'Your key is ***, is it not?'")
     assert not any(SECRET[:8] in one.text for one in by_name.values())
+
+
+async def test_a_first_reply_that_is_empty_ends_nothing(server: ModelServer) -> None:
+    first = iter([says("")])
+    server.answers = [lambda asked: next(first, able())(asked)]
+    by_name = await found(server)
+    assert by_name["answers"].status == "warning"
+    assert "empty" in by_name["answers"].text
+    assert by_name["structured"].status == "ok"
