@@ -82,7 +82,7 @@ def write_model(folder: Path, tokenizer: Any) -> None:
         for token in range(len(tokenizer)):
             text = tokenizer.decode([token])
             ends = text.strip() in ("]", "null") or token == tokenizer.eos_token_id
-            leans = set(text) <= set('"{}[]:,') or "false".startswith(text.strip())
+            leans = set(text) <= set('"{}[]:,') or text.strip() in ("false", "f")
             lean = MORE if ends else LEAN if leans else 0.0
             # The norm before the head makes the first number about the root of the width.
             model.lm_head.weight[token, 0] = lean / WIDTH**0.5
