@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from simia_gym.actions.assistant import as_action, further_fields, with_provider
 from simia_gym.actions.calls import call_message, read_action, with_ids
-from simia_gym.actions.dialects import Dialect, DialectReader
+from simia_gym.actions.dialects import Dialect, DialectReader, invents
 from simia_gym.actions.refused import MOST_CALLS, refusals, refused_calls
 from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
@@ -97,8 +97,7 @@ class Episode:
         dialect: Dialect | None = None,
     ) -> None:
         self.domain, self.simulator, self.user, self.reward = domain, simulator, user, reward
-        self.prompt, self.feedback, self.models = prompt, feedback, dict(models or {})
-        self.history = history
+        self.prompt, self.feedback, self.models, self.history = prompt, feedback, dict(models or {}), history
         self.max_turns = max_turns or domain.config.max_turns
         others = (part.io for part in (user, domain.world) if part is not None)
         self.inline = not (simulator.io or reward.io or any(others))
@@ -106,8 +105,8 @@ class Episode:
         self.native_tools = False
         self._begun = self._native = False
         self._as_tool = domain.grammar.observation_role == "tool"
-        self._invents: Callable[[str], bool] | None = getattr(domain.grammar, "invents", None)
         self._dialect = None if dialect is None else DialectReader(dialect, domain.tools)
+        self._invents = invents(domain.grammar, self._dialect)
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
@@ -339,8 +338,7 @@ class Episode:
                 return step
             text, parsed = read_action(self.domain.grammar, action, self._dialect)
             more = further_fields(action)
-            reading = self._dialect.read(text) if self._dialect is not None and isinstance(parsed, Calls) else None
-            if reading.invented if reading is not None else self._invents is not None and self._invents(text):
+            if self._invents is not None and self._invents(text):
                 more["invented"] = True
             self._provider = more.get("provider")
             self.turn += 1

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
 
-from pydantic import Field
-
+from simia_gym.envs._work.answers import AnsweredArgs, right_answer
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call
 from simia_gym.rewards.programs.program import Args
 
 _BOXES = ("email_list_emails", "email_read_email", "calendar_list_events")
-_LONGEST = 200
-
-
-class AnsweredArgs(Args):
-    """Arguments of `answered`."""
-
-    value: str = Field(description="The right answer.")
 
 
 def answered(finished: FinishedEpisode, args: AnsweredArgs) -> Finding:
     """The task was finished with the right answer and nothing beside it; numbers are compared as numbers."""
-    for call in reversed(finished.calls):
-        if call.name == "system_finish_task" and call.ok:
-            given = str(call.arguments.get("answer", ""))
-            holds = _plain(given) == _plain(args.value)
-            reason = f"the answer is {given[:80]!r}" + ("" if holds else f", not {args.value!r}")
-            return Finding.of(holds, reason, (quote_call(finished, call),))
-    return Finding.of(False, "the task was not finished")
+    return right_answer(finished, "system_finish_task", args.value, any_case=True)
 
 
 def named_boxes(finished: FinishedEpisode, args: Args) -> Finding:
@@ -42,15 +27,3 @@ def named_boxes(finished: FinishedEpisode, args: Args) -> Finding:
             reason = f"{call.name} opened that of {name!r} in turn {call.turn}"
             return Finding.of(False, reason, (quote_call(finished, call),))
     return Finding.of(True, "no other mailbox or calendar was opened")
-
-
-def _plain(text: str) -> str | Decimal:
-    """An answer without what says nothing: case, spaces, quotes around it, a final stop."""
-    plain = " ".join(text.split()).strip("\"'").removesuffix(".").casefold()
-    if len(plain) > _LONGEST:
-        return plain
-    try:
-        number = Decimal(plain)
-    except InvalidOperation:
-        return plain
-    return number if number.is_finite() else plain

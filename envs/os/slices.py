@@ -13,7 +13,7 @@ from simia_gym.types import JsonObject, Row, ToolCall
 FILES: JsonObject = {"view": "simia_gym.envs.os.slices:files", "table": "files"}
 SCRATCH: JsonObject = {"view": "simia_gym.envs.os.slices:scratch", "table": "scratch"}
 LISTING: JsonObject = {"view": "simia_gym.envs.os.slices:listing", "table": "listing"}
-_WHOLE = 40_000
+_ROOM = 40_000  # characters of a table
 _NAME = re.compile(r"[\w.+@%-]+")
 
 
@@ -40,12 +40,12 @@ def listing(state: State, call: ToolCall) -> dict[str, Any]:
 
 def _shown(table: str, state: State, call: ToolCall) -> dict[str, Row]:
     rows: dict[str, Row] = dict(state.rows(table))
-    if sum(len(path) + len(row.get("text", "")) for path, row in rows.items()) <= _WHOLE:
+    if sum(len(path) + len(row.get("text", "")) for path, row in rows.items()) <= _ROOM:
         return rows
     script = str(call.arguments.get("script", ""))
     names = {*_NAME.findall(script), state.at("/shell/main/cwd").rpartition("/")[2]} - {root[1:] for root in ROOTS}
     shown: dict[str, Row] = {}
-    room = 2 * _WHOLE
+    room = _ROOM
     for path, row in rows.items():
         named = row["kind"] != "file" or bool(names.intersection(path.split("/")))
         size = len(path) + len(row.get("text", ""))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import gymnasium as gym
 import pytest
 
 import simia_gym.envs
@@ -149,3 +150,19 @@ def _model_events(record: Path) -> int:
 def test_the_readme_has_a_row_for_each(checkout: Path) -> None:
     ids = re.findall(r"^\| \[?`(simia/\S+-v0)`", (checkout / "README.md").read_text(), re.MULTILINE)
     assert set(ids) == {*env_ids(), "simia/custom-v0"}
+
+
+def test_what_needs_a_sandbox_is_unavailable_without_one(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said before an episode, and the others are played."""
+    monkeypatch.setattr("simia_gym.sandbox.trial._tried", lambda _: (None, ["unshare: refused here"]))
+    alone = simia("rollout", "simia/os-v0", "--episodes", 1)
+    assert alone.code == 2
+    assert "unshare: refused here" in alone.err
+    value = simia("rollout", "all", "--out", "r", "--episodes", 1, "--json")
+    assert value.code == 0
+    lacking = {one["env"] for one in value.json["environments"] if "unavailable" in one}
+    assert lacking == {"simia/os-v0"}
+    assert tables_of(value.err)["environment"]["simia/os-v0"]["ended"] == "unavailable: no sandbox"
+    assert [one["id"] for one in simia("list", "--json").json] == env_ids()
+    modelled = gym.make("simia/os-v0", simulator="llm", model="m", base_url="http://127.0.0.1:9/v1", api_key="k")
+    assert modelled.unwrapped.suite.simulator_name == "llm"  # type: ignore[attr-defined]

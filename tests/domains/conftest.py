@@ -10,6 +10,7 @@ import pytest
 
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
 
+from ..sandbox.conftest import needs_sandbox
 from .table import ALLOWED, FIXTURES, WORLDS
 
 FOLDERS = tuple(world.folder for world in WORLDS)
@@ -35,7 +36,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     }
     for name, worlds in wanted.items():
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, worlds, ids=lambda world: world.name)
+            marked = [pytest.param(world, marks=[needs_sandbox] if world.own.sandboxed else []) for world in worlds]
+            metafunc.parametrize(name, marked, ids=lambda world: world.name)
 
 
 @pytest.fixture(scope="session")

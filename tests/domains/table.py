@@ -49,6 +49,7 @@ class Own:
         slice: Most bytes of a slice.
         bare: Whether its other files do without `world.py`.
         errs: Whether who knows nothing gets errors; what a shell says of a command that fails is its output.
+        sandboxed: Whether its tools need a sandbox; without one its tests are skipped.
     """
 
     cheats: Sequence[type[Policy]] = ()
@@ -57,6 +58,7 @@ class Own:
     slice: int = 20_000
     bare: bool = True
     errs: bool = True
+    sandboxed: bool = False
 
 
 OWN = {
@@ -77,7 +79,7 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
-    "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False),
+    "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False, sandboxed=True),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
     "office": Own(bare=False),

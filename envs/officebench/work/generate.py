@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.files import read_json
+from simia_gym.envs._work.numbers import check_number
 from simia_gym.envs.officebench.work.drawing import Drawn
 from simia_gym.envs.officebench.work.making import MAKERS
 from simia_gym.envs.officebench.work.plans import whole_plan
 from simia_gym.envs.officebench.work.sentences import kinds
 from simia_gym.envs.officebench.world import OfficeApps
-from simia_gym.errors import InputError
 from simia_gym.state import State
 from simia_gym.types import JsonObject, Split, Task
 
 N_FIXED = {"train": 40, "test": 20}
 """Number of tasks that ship with the domain."""
-_MOST_GENERATED = 1_000_000
 
 
 def generate(split: Split, index: int) -> Task:
@@ -36,8 +35,7 @@ def generate(split: Split, index: int) -> Task:
     Raises:
         InputError: The index is out of range.
     """
-    if not 0 <= index < _MOST_GENERATED:
-        raise InputError(f"index {index} is out of range", where="generate", fix=f"Use 0 to {_MOST_GENERATED - 1}.")
+    check_number(index)
     return _task(f"officebench-{split}-g{index:06d}", split, index, f"office {split} {index}")
 
 

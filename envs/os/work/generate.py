@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import random
 
+from simia_gym.envs._work.numbers import check_number
 from simia_gym.envs.os.work.changing import CHANGED
 from simia_gym.envs.os.work.drawing import Drawn
 from simia_gym.envs.os.work.looking import ANSWERED
 from simia_gym.envs.os.work.sentences import kinds
-from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Split, Task
 
 N_FIXED = {"train": 40, "test": 20}
 """Number of tasks that ship with the domain."""
-_MOST_GENERATED = 1_000_000
 _ONLY: JsonObject = {"program": "simia_gym.envs.os.answers:nothing_else"}
 
 
@@ -30,8 +29,7 @@ def generate(split: Split, index: int) -> Task:
     Raises:
         InputError: The index is out of range.
     """
-    if not 0 <= index < _MOST_GENERATED:
-        raise InputError(f"index {index} is out of range", where="generate", fix=f"Use 0 to {_MOST_GENERATED - 1}.")
+    check_number(index)
     return _task(f"os-{split}-g{index:06d}", split, index, f"os {split} {index}")
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from simia_gym.actions.dialects.names import NAMES, Dialect, dialect_of
-from simia_gym.actions.dialects.reader import DialectReader
+from simia_gym.actions.dialects.reader import DialectReader, invents
 
-__all__ = ["NAMES", "Dialect", "DialectReader", "dialect_of"]
+__all__ = ["NAMES", "Dialect", "DialectReader", "dialect_of", "invents"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from simia_gym.actions.dialects.values import Tools, expect, made
+from simia_gym.actions.dialects.values import Tools, expect, made, next_item
 from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, decode_at, skip_space
 from simia_gym.types import JsonObject, ToolCall
 
@@ -56,7 +56,7 @@ def _object(text: str, position: int, quote: str, depth: int) -> tuple[JsonObjec
             raise JsonProblem(f"Key {key!r} occurs twice in one object")
         position = expect(text, position, ":", "':'")
         found[key], position = _value(text, skip_space(text, position), quote, depth)
-        position = _next(text, position, "}")
+        position = next_item(text, position, "}")
     return found, position + 1
 
 
@@ -73,23 +73,13 @@ def _value(text: str, position: int, quote: str, depth: int) -> tuple[Any, int]:
         while not text.startswith("]", position):
             item, position = _value(text, position, quote, depth + 1)
             items.append(item)
-            position = _next(text, position, "]")
+            position = next_item(text, position, "]")
         return items, position + 1
     if word := _WORD.match(text, position):
         return _WORDS[word.group()], word.end()
     if _NUMBER.match(text, position):
         return decode_at(text, position)
     raise JsonProblem(f"Expecting {quote} or another value", position)
-
-
-def _next(text: str, position: int, closing: str) -> int:
-    """The index of the next item, or of the closing bracket."""
-    position = skip_space(text, position)
-    if text.startswith(",", position):
-        return skip_space(text, position + 1)
-    if not text.startswith(closing, position):
-        raise JsonProblem(f"Expecting ',' or {closing!r}", position)
-    return position
 
 
 def _text(text: str, position: int, quote: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from simia_gym.actions.calls import broken
-from simia_gym.actions.dialects.values import Tools, expect, made
+from simia_gym.actions.dialects.values import Tools, expect, made, next_item
 from simia_gym.actions.strict_json import MAX_DEPTH, JsonProblem, skip_space
 from simia_gym.types import JsonObject, ToolCall
 
@@ -94,18 +94,8 @@ def _call(text: str, position: int) -> tuple[ToolCall, int]:
         if key[1] in arguments:
             raise broken("bad_arguments", f"The call of {tool!r} has the argument {key[1]!r} twice.")
         arguments[key[1]], position = _literal(text, skip_space(text, key.end()), 1)
-        position = _next(text, position, ")")
+        position = next_item(text, position, ")")
     return made(tool, arguments), position + 1
-
-
-def _next(text: str, position: int, closing: str) -> int:
-    """The index of the next item, or of the closing bracket."""
-    position = skip_space(text, position)
-    if text.startswith(",", position):
-        return skip_space(text, position + 1)
-    if not text.startswith(closing, position):
-        raise JsonProblem(f"Expecting ',' or {closing!r}", position)
-    return position
 
 
 def _literal(text: str, position: int, depth: int) -> tuple[Any, int]:
@@ -150,7 +140,7 @@ def _list(text: str, position: int, closing: str, depth: int) -> tuple[list[Any]
         position = skip_space(text, position)
         if closing == ")" and len(items) == 1 and not text.startswith(",", position):
             raise JsonProblem("Expecting ','", position)  # brackets around one value, and no list
-        position = _next(text, position, closing)
+        position = next_item(text, position, closing)
     return items, position + 1
 
 
@@ -165,7 +155,7 @@ def _dictionary(text: str, position: int, depth: int) -> tuple[JsonObject, int]:
             raise JsonProblem(f"Key {key!r} occurs twice in one object")
         position = expect(text, position, ":", "':'")
         found[key], position = _literal(text, skip_space(text, position), depth + 1)
-        position = _next(text, position, "}")
+        position = next_item(text, position, "}")
     return found, position + 1
 
 

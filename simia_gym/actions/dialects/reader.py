@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from simia_gym.actions.base import Grammar
 from simia_gym.actions.calls import broken, broken_json
 from simia_gym.actions.dialects.gemma import read_gemma
 from simia_gym.actions.dialects.marked import read_cohere, read_deepseek, read_harmony, read_kimi, read_react
@@ -194,3 +195,21 @@ class DialectReader:
         over = None if self._says is None else self._says.match(said)
         message = "" if over is None else strip_thinking(over[1]).strip()
         return Reading(Say(message)) if message else None
+
+
+def invents(grammar: Grammar, dialect: DialectReader | None) -> Callable[[str], bool] | None:
+    """A function that finds whether an action invents an observation, which was cut off; ``None`` if nothing is cut.
+
+    Args:
+        grammar: The grammar of the actions.
+        dialect: Reads them first, if there is one.
+    """
+    own: Callable[[str], bool] | None = getattr(grammar, "invents", None)
+    if dialect is None:
+        return own
+
+    def found(text: str) -> bool:
+        reading = dialect.read(text)
+        return reading.invented if reading is not None else own is not None and own(text)
+
+    return found

@@ -103,3 +103,17 @@ def expect(text: str, position: int, mark: str | re.Pattern[str], what: str) -> 
     elif found := mark.match(text, position):
         return found.end()
     raise JsonProblem(f"Expecting {what}", position)
+
+
+def next_item(text: str, position: int, closing: str) -> int:
+    """The index of the next item of a list, or of the closing bracket.
+
+    Raises:
+        JsonProblem: Neither a comma nor the bracket stands there.
+    """
+    position = skip_space(text, position)
+    if text.startswith(",", position):
+        return skip_space(text, position + 1)
+    if not text.startswith(closing, position):
+        raise JsonProblem(f"Expecting ',' or {closing!r}", position)
+    return position
