@@ -118,15 +118,23 @@ def catalogue_rows(site: Site) -> dict[str, JsonObject]:
     return rows
 
 
-def drawn_values(site: Site, rng: random.Random) -> dict[str, JsonObject]:
-    """For a task, new values of the columns that are drawn again: by whole key of the row, then by column."""
-    found: dict[str, JsonObject] = {}
-    for key in catalogue_rows(site):
-        columns = site.tables[key.split(":")[1]].columns
-        again = {name: value_of(site, column, rng, {}, {}) for name, column in columns.items() if column.drawn}
-        if again:
-            found[key] = again
-    return found
+def redrawn_rows(site: Site, rng: random.Random, catalogue: Mapping[str, Row]) -> dict[str, JsonObject]:
+    """For a task, the rows of the catalogue with new values in the columns that are drawn again, by whole key.
+
+    Args:
+        site: The site.
+        rng: Draws them.
+        catalogue: The rows of the catalogue, by whole key.
+    """
+    again = {
+        table: [(name, column) for name, column in spec.columns.items() if column.drawn]
+        for table, spec in site.tables.items()
+    }
+    return {
+        key: {**row, **{name: value_of(site, column, rng, {}, {}) for name, column in columns}}
+        for key, row in catalogue.items()
+        if (columns := again[key.split(":")[1]])
+    }
 
 
 def account_rows(site: Site, rng: random.Random, catalogue: Mapping[str, Row]) -> dict[str, JsonObject]:
@@ -148,16 +156,21 @@ def _draw_table(site: Site, name: str, table: TableSpec, rng: random.Random, row
     """Adds the rows of a table. Of an account, a third are like an earlier one but for one column of their key."""
     keys: list[str] = []
     told = [part for part in slots(table.key or "") if "." not in part]
+    others = {column.of: list(slugs(site, column.of, rows)) for column in table.columns.values() if column.of}
+
+    def value(column: Column, row: Row) -> Any:
+        return rng.choice(others[column.of]) if column.of else value_of(site, column, rng, row, rows)
+
     for number in range(table.rows):
         for _ in range(_TRIES):
             if table.account and number % 3 == 2 and told:
                 row = dict(rows[whole_key(site, name, rng.choice(keys))])
                 again = rng.choice(told)
-                row[again] = value_of(site, table.columns[again], rng, row, rows)
+                row[again] = value(table.columns[again], row)
             else:
                 row = {}
                 for column, spec in table.columns.items():
-                    row[column] = value_of(site, spec, rng, row, rows)
+                    row[column] = value(spec, row)
             key = slug_of(table, row)
             if key and key not in keys:
                 break
