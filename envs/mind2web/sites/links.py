@@ -30,7 +30,7 @@ OPERATORS = ("=", "!=", ">=", "<=", "contains")
 FEWEST = 12
 """The rows of an account table, at least."""
 NEXT, PREVIOUS = "Next page", "Previous page"
-_OWN = ("page", "done", "refused")
+OWN = ("page", "done", "refused")
 
 
 def mistakes(site: Site) -> Iterator[Mistake]:
@@ -113,7 +113,7 @@ def pairs_of(site: Site, name: str) -> set[str]:
 def _pairs(site: Site, name: str, seen: set[str]) -> set[str]:
     page = site.pages[name]
     seen = {*seen, name}
-    found = set(_OWN)
+    found = set(OWN)
     if page.of is not None and site.tables[page.of].each:
         found.add(site.tables[page.of].each or "")
     for other, from_page in site.pages.items():
@@ -220,7 +220,7 @@ def _of_form(site: Site, place: Place, page: PageSpec, form: FormSpec, pairs: se
     labels = [field.label for field in form.fields.values()]
     for name, field in form.fields.items():
         here = (*place, "fields", name)
-        if name in _OWN:
+        if name in OWN:
             yield here, f"a field is not called {name}", "Call it otherwise."
         if labels.count(field.label) > 1:
             yield (*here, "label"), f"two fields are called {field.label!r}", "Give each its own label."

@@ -9,41 +9,44 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any
+from zlib import crc32
 
 from simia_gym.envs.mind2web.sites.spec import Column, Site, TableSpec
 from simia_gym.envs.mind2web.sites.texts import filled, long_date, slots, slug
 from simia_gym.errors import InputError
+from simia_gym.state.table import Table
 from simia_gym.types import JsonObject, Row
 
 _TRIES = 2_000
 
 
-class Held(Protocol):
-    """The rows of one table of the state, by whole key."""
-
-    def get(self, key: str, /) -> Row | None:
-        """A row, or None."""
-        ...
-
-
 class Shelf:
-    """The rows of a site, to look into.
+    """The rows of a site in a state, to look into.
 
     Args:
         site: The site.
-        catalogue: The rows of its catalogue, by whole key.
-        account: Those of its account.
+        catalogue: The state's table ``catalogue``.
+        account: The state's table ``account``.
     """
 
-    def __init__(self, site: Site, catalogue: Held, account: Held) -> None:
+    def __init__(self, site: Site, catalogue: Table | None, account: Table | None) -> None:
         self.site = site
         self._catalogue, self._account = catalogue, account
 
     def row(self, table: str, key: str) -> Row | None:
         """A row of a table by its slug, or None."""
-        held = self._account if self.site.tables[table].account else self._catalogue
-        return held.get(f"{self.site.name}:{table}:{key}")
+        held = self._held(table)
+        return None if held is None else held.get(f"{self.site.name}:{table}:{key}")
+
+    def rows(self, table: str, seed: int) -> tuple[tuple[str, Row], ...]:
+        """The rows of a table with their slugs, in an order that follows from the seed."""
+        held = self._held(table)
+        return () if held is None else _in_order(held, f"{self.site.name}:{table}:", seed)
+
+    def _held(self, table: str) -> Table | None:
+        return self._account if self.site.tables[table].account else self._catalogue
 
     def value(self, table: str, key: str, row: Row, name: str) -> Any:
         """The value of a column (``year``), of a column of another row (``book.title``), or the slug (``key``).
@@ -66,6 +69,18 @@ class Shelf:
     def shown(self, table: str, key: str, row: Row, name: str) -> str:
         """The same as people write it."""
         return written(column_at(self.site, table, name), self.value(table, key, row, name))
+
+
+def _table_of(key: str, row: Row) -> tuple[str, ...]:
+    return (key[: key.rindex(":") + 1],)
+
+
+# States share the tables that have not changed.
+@lru_cache(maxsize=512)
+def _in_order(held: Table, begin: str, seed: int) -> tuple[tuple[str, Row], ...]:
+    keys = held.keys_of("table of the site", _table_of, begin)
+    ordered = sorted((crc32(f"{seed} {key}".encode()), key) for key in keys)
+    return tuple([(key[len(begin) :], row) for _, key in ordered if (row := held.get(key)) is not None])
 
 
 def column_at(site: Site, table: str, name: str) -> Column | None:

@@ -9,6 +9,7 @@ key of another table's row. Texts that people read show dates as ``3 March 2026`
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, model_validator
@@ -323,6 +324,20 @@ class Site(StrictModel):
     kinds: dict[Name, KindSpec] = Field(min_length=1)
 
     @property
-    def start(self) -> PageSpec:
-        """The page where a visit starts."""
-        return next(iter(self.pages.values()))
+    def start(self) -> str:
+        """The path of the page where a visit starts."""
+        return next(iter(self.pages.values())).path
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """The names of the pages by their paths."""
+        return {page.path: name for name, page in self.pages.items()}
+
+    @cached_property
+    def asked(self) -> dict[str, dict[str, FieldSpec]]:
+        """By page: the fields of the first form that asks for it."""
+        found: dict[str, dict[str, FieldSpec]] = {}
+        for page in self.pages.values():
+            if page.form is not None and page.form.to is not None:
+                found.setdefault(page.form.to, page.form.fields)
+        return found
