@@ -18,6 +18,7 @@ class Grammar(Protocol):
     A domain names its grammar in ``domain.yaml``: ``grammar: tools``, or its own class, as ``module:Class`` or
     ``file.py:Class``. Such a class has these attributes and methods and a constructor without arguments. One object
     serves all episodes concurrently, so it must be stateless. Its methods may raise only the exceptions listed here.
+    A grammar that depends on the domain's options also has ``with_options(options)``, which returns the one to use.
 
     Attributes:
         name: Name of the grammar, such as ``tools``.

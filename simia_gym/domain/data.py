@@ -1,4 +1,4 @@
-"""Custom data for a domain: it replaces the domain's database, tasks and policy text."""
+"""Custom data for a domain: it replaces the domain's database, tasks, policy text, and what else it sets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.types import Row, Split, Task
+
+SETTINGS = ("max_turns", "grammar", "history", "world")
+"""What data may set of the keys of ``domain.yaml``."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class DomainData:
             precedence.
         user: The default user simulator.
         reward: The Reward class, as ``package.module:Name``.
+        max_turns: The turn limit.
+        grammar: The name of the grammar that is the default; one of the domain's.
+        history: What a policy is shown, as the key of ``domain.yaml``.
+        world: The World class, as ``package.module:Name``, for data whose tables differ from the domain's.
+        state_schema: The content of a ``state.schema.json`` for these tables.
         hash: Content hash of all files that were read, so that caches and records distinguish data sets.
     """
 
@@ -32,6 +40,11 @@ class DomainData:
     options: Mapping[str, Any] = field(default_factory=dict)
     user: str | None = None
     reward: str | None = None
+    max_turns: int | None = None
+    grammar: str | None = None
+    history: str | None = None
+    world: str | None = None
+    state_schema: Mapping[str, Any] | None = None
     hash: str = ""
 
 

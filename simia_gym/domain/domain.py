@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from simia_gym.actions import Grammar, Replies, native_instructions
 from simia_gym.common.dotted_names import load_function, load_object
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.files import Lines, read_text
+from simia_gym.common.files import Lines, dotted, read_json, read_text
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.contracts import PreparedTask
 from simia_gym.domain.config import DomainConfig, EndRule
@@ -27,7 +27,7 @@ from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State, make_pointer
-from simia_gym.state.schema import StateSchema, read_state_schema
+from simia_gym.state.schema import StateSchema, read_state_schema, state_schema_of
 from simia_gym.types import End, JsonObject, Split, SplitChoice, Task, Transition
 from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer
@@ -327,10 +327,20 @@ class Domain:
         """The schema of the state; ``None`` if the domain has none.
 
         Raises:
-            DomainError: The file has mistakes.
+            DomainError: It has mistakes.
         """
+        if self.data is not None and self.data.state_schema is not None:
+            return state_schema_of(self.data.state_schema, _in_data, self.folder)
         name = self.config.state_schema
         return None if name is None else read_state_schema(self.folder / name)
+
+    @property
+    def state_schema_content(self) -> JsonObject | None:
+        """The state's schema as it is written."""
+        if self.data is not None and self.data.state_schema is not None:
+            return dict(self.data.state_schema)
+        name = self.config.state_schema
+        return None if name is None else read_json(self.folder / name, what="state schema")
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -429,3 +439,7 @@ class Domain:
             judged = {"judge": make(self, judge_model, votes_gating=votes), "judge_scope": judge_scope}
         made = cls.for_domain(self.rubric, self.config.reward_options, folder=self.folder, where=where, **judged)
         return cast(Reward, made)
+
+
+def _in_data(parts: Sequence[str | int]) -> str:
+    return f"data: {dotted(('state_schema', *parts))}"

@@ -14,9 +14,10 @@ from simia_gym.common.dotted_names import keep_modules, load_function, load_obje
 from simia_gym.common.file_marks import Newest, folder_mark
 from simia_gym.common.files import Lines, read_json, read_text
 from simia_gym.common.json_encoding import encode
+from simia_gym.common.validation import validated
 from simia_gym.contracts import EPISODE
 from simia_gym.domain.config import SUPPLIED, DomainConfig, read_config, read_items, read_tables
-from simia_gym.domain.data import DomainData
+from simia_gym.domain.data import SETTINGS, DomainData
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import read_tasks
 from simia_gym.domain.tools import ToolSpec, spec_from_entry
@@ -96,9 +97,11 @@ class _Loader:
             raise DomainError("this folder has no domain.yaml", where=str(self.folder), fix=fix)
         self.lines = Lines(file)
         self.config = read_config(file)
-        named, grammar = self.try_(self._grammar, ("", None))
         data = self.try_(self._data, None)
+        self.of_samples = next(iter(_by_name(self.config.grammar).items()))
+        self.config = self.try_(lambda: self._with_settings(data), self.config)
         options = self.try_(lambda: self._options(data), {})
+        named, grammar = self.try_(lambda: self._grammar(options), ("", None))
         policy = self.try_(lambda: self._policy(data), "")
         world = self.try_(lambda: self._world(options), None)
         specs = self.try_(lambda: self._specs(world), {})
@@ -161,22 +164,34 @@ class _Loader:
             raise InputError(f"{self.config.name} takes no data of your own", where="data", fix="Leave data out.")
         return cast(DomainData, self._function("data")(self.data_path))
 
-    def _grammar(self) -> tuple[str, Grammar]:
+    def _with_settings(self, data: DomainData | None) -> DomainConfig:
+        """The keys of ``domain.yaml`` after those that the data sets."""
+        given = {} if data is None else {key: getattr(data, key) for key in SETTINGS}
+        changes = {key: value for key, value in given.items() if value is not None}
+        if not changes:
+            return self.config
+        if "grammar" in changes:
+            several = _by_name(self.config.grammar)
+            first = _known(changes["grammar"], several, self.config.name, "data: grammar")
+            if isinstance(self.config.grammar, dict):
+                changes["grammar"] = {first: several[first], **several}
+        keys = {**self.config.model_dump(exclude_unset=True), **changes}
+        return validated(DomainConfig, keys, where="data: ", fix="Let the domain's data function set another value.")
+
+    def _grammar(self, options: Mapping[str, Any]) -> tuple[str, Grammar]:
         """The requested grammar, or the first one, after its name."""
-        named, where = self.config.grammar, self.lines.where(["grammar"])
-        several = {named: named} if isinstance(named, str) else named
-        asked = self.grammar_name or next(iter(several))
-        if asked not in several:
-            fix = f"{did_you_mean(asked, several)}It has: {', '.join(several)}."
-            raise InputError(f"{self.config.name} has no grammar {asked!r}", where="grammar", fix=fix)
-        return asked, get_grammar(several[asked], folder=self.folder, where=where)
+        several = _by_name(self.config.grammar)
+        asked = _known(self.grammar_name or next(iter(several)), several, self.config.name, "grammar")
+        grammar = get_grammar(several[asked], folder=self.folder, where=self.lines.where(["grammar"]))
+        suited = getattr(grammar, "with_options", None)
+        return asked, grammar if suited is None else suited(options)
 
     def _samples(self, name: str, grammar: Grammar) -> tuple[str, ...]:
         """The sample actions, which are written in the first grammar, as far as the chosen one can say them."""
-        several, samples = self.config.grammar, self.config.samples
-        if isinstance(several, str) or name == next(iter(several)):
+        samples, (first_name, spec) = self.config.samples, self.of_samples
+        if name == first_name:
             return samples
-        first, said = get_grammar(next(iter(several.values())), folder=self.folder), []
+        first, said = get_grammar(spec, folder=self.folder), []
         for sample in samples:
             with suppress(ActionError, InputError):
                 said.append(grammar.render(first.parse(sample)))
@@ -282,6 +297,17 @@ class _Loader:
             self.task_lines.update(lines)
             self.problems.extend(problems)
         return tasks
+
+
+def _by_name(grammar: str | Mapping[str, str]) -> Mapping[str, str]:
+    return {grammar: grammar} if isinstance(grammar, str) else grammar
+
+
+def _known(grammar: str, several: Mapping[str, str], domain: str, where: str) -> str:
+    if grammar not in several:
+        fix = f"{did_you_mean(grammar, several)}It has: {', '.join(several)}."
+        raise InputError(f"{domain} has no grammar {grammar!r}", where=where, fix=fix)
+    return grammar
 
 
 def load_world(config: DomainConfig, folder: Path, options: Mapping[str, Any]) -> World:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,16 +28,23 @@ class KnownDomain:
     def __init__(self, folder: Path, given: Mapping[str, Any], options: OracleOptions) -> None:
         self.config = read_config(folder / "domain.yaml")
         self._folder, self._given, self._options = folder, dict(given), options
+        self._data = None if self.config.data is None else options.data
         self._tasks: dict[tuple[str, str], Task] = {}
 
     @cached_property
     def world(self) -> World:
         """The domain's world, created from its class alone: no task and no initial state is read.
 
+        Custom data that is for this domain may set another class.
+
         Raises:
             Refused: The domain has no world, or it cannot be created.
         """
         name = self.config.name
+        if self._data is not None and not self._options.data_free:
+            with suppress(Refused):  # the data may be for another domain
+                if self.domain.world is not None:
+                    return self.domain.world
         if self.config.world is None:
             raise Refused(f"domain {name!r} has no world; start the oracle with a folder that has one")
         try:
@@ -57,7 +65,7 @@ class KnownDomain:
         if self._options.data_free:
             raise Refused("this oracle was started without data: it plays only the ledger simulator and the user")
         try:
-            return load_domain(self._folder, self._given, None if self.config.data is None else self._options.data)
+            return load_domain(self._folder, self._given, self._data)
         except InputError as error:
             raise Refused(f"domain {self.config.name!r} cannot be loaded: {error}") from error
 

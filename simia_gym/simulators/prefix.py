@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from simia_gym.common.files import read_json
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import gold_action
@@ -63,10 +62,10 @@ def _write(domain: Domain, task: Task, digest: str, feedback: Feedback, strategy
 
 
 def _schema(domain: Domain) -> JsonObject | None:
-    """The state schema as in its file, without private tables and names of functions."""
-    if domain.config.state_schema is None:
+    """The state schema as it is written, without private tables and names of functions."""
+    value = domain.state_schema_content
+    if value is None:
         return None
-    value = read_json(domain.folder / domain.config.state_schema, what="state schema")
     tables = {name: rules for name, rules in value["tables"].items() if not name.startswith("_")}
     invariants = [item for item in value.get("invariants", []) if "check" not in item]
     return {"tables": tables, "invariants": invariants}

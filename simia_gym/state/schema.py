@@ -28,7 +28,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import Lines, read_json
 from simia_gym.common.schema_errors import json_schema_validator
-from simia_gym.common.validation import StrictModel, validated
+from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import DomainError, InputError, PatchError, did_you_mean
 from simia_gym.state import State, make_pointer, pointer_parts
 from simia_gym.types import Row
@@ -207,9 +207,21 @@ def read_state_schema(path: Path) -> StateSchema:
     Raises:
         DomainError: The file has mistakes; ``problems`` holds one error per mistake.
     """
-    value = read_json(path, what="state schema")
-    lines = Lines(path)
-    schema = validated(StateSchema, value, where=lines.where, context={"folder": path.parent})
+    return state_schema_of(read_json(path, what="state schema"), Lines(path).where, path.parent)
+
+
+def state_schema_of(value: Any, where: Where, folder: Path) -> StateSchema:
+    """Read the content of a ``state.schema.json``.
+
+    Args:
+        value: The content.
+        where: The place of a part of it, for errors.
+        folder: Function names in it are relative to this folder.
+
+    Raises:
+        DomainError: It has mistakes; ``problems`` holds one error per mistake.
+    """
+    schema = validated(StateSchema, value, where=where, context={"folder": folder})
     named: dict[tuple[str | int, ...], str | None] = {
         ("tables", name, "foreign_keys", make_pointer(*steps)): target
         for name, table in schema.tables.items()
@@ -219,7 +231,7 @@ def read_state_schema(path: Path) -> StateSchema:
     problems = [
         DomainError(
             f"there is no table {target!r}",
-            where=lines.where(place),
+            where=where(place),
             fix=f"{did_you_mean(target, schema.tables)}Name one of 'tables'.",
         )
         for place, target in named.items()
@@ -230,8 +242,8 @@ def read_state_schema(path: Path) -> StateSchema:
     first: dict[str, int] = {}
     for number, one in enumerate(schema.invariants):
         if first.setdefault(one.id, number) != number:
-            where, fix = lines.where(("invariants", number)), "Give every invariant its own id."
-            problems.append(DomainError(f"invariant {first[one.id]} has the id {one.id!r} too", where=where, fix=fix))
+            place, fix = where(("invariants", number)), "Give every invariant its own id."
+            problems.append(DomainError(f"invariant {first[one.id]} has the id {one.id!r} too", where=place, fix=fix))
     if problems:
         raise DomainError.of(problems)
     return schema
