@@ -50,7 +50,8 @@ def fitting(field: FieldSpec, shelf: Shelf) -> list[str]:
         return [str(field.limits.get(limit, 2)) for limit in ("min", "max")]
     if field.kind == "flag":
         return ["yes", ""]
-    return ["new@post.example" if field.kind == "email" else "0207 1" if field.kind == "tel" else "Something new"]
+    words = "new@post.example" if field.kind == "email" else "0207 1" if field.kind == "tel" else "Something new"
+    return [words[: int(field.limits.get("maxlength", len(words)))]]
 
 
 def asking(site: Site, name: str, shelf: Shelf) -> Iterator[Pairs | None]:
@@ -62,9 +63,8 @@ def asking(site: Site, name: str, shelf: Shelf) -> Iterator[Pairs | None]:
     for column, text in page.form.effect.row.items():
         spec = site.tables[page.form.effect.table].columns[column]
         for slot in slots(text):
-            if slot not in page.form.fields and not (
-                page.of and slot.partition(".")[0] in site.tables[page.of].columns
-            ):
+            of_row = page.of and slot.partition(".")[0] in site.tables[page.of].columns
+            if slot not in page.form.fields and (not of_row or page.form.effect.way == "change"):
                 value = "2026-03-10" if spec.kind == "date" else "2" if spec.kind == "number" else ""
                 if spec.pool is not None:
                     value = (site.pools[spec.pool] if isinstance(spec.pool, str) else spec.pool)[0]

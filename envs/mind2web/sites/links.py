@@ -319,7 +319,7 @@ def _of_kind(site: Site, place: Place, kind: KindSpec) -> Iterator[Mistake]:
         return _leads(site, draw.of, path, shown=shown) if path else not shown
 
     for name, draw in kind.draw.items():
-        yield from _of_draw(site, (*place, "draw", name), draw, knows)
+        yield from _of_draw(site, (*place, "draw", name), draw, lambda one: knows(one, shown=False))
         drawn[name] = draw
         if draw.of is not None and draw.of not in site.tables:
             return
@@ -358,9 +358,9 @@ def _of_kind(site: Site, place: Place, kind: KindSpec) -> Iterator[Mistake]:
             yield from _cells((*place, "read", "row"), kind.read.row, columns, knows)
 
 
-def _of_draw(site: Site, place: Place, draw: Draw, knows: Callable[[str], bool]) -> Iterator[Mistake]:
+def _of_draw(site: Site, place: Place, draw: Draw, holds: Callable[[str], bool]) -> Iterator[Mistake]:
     if draw.unlike is not None:
-        yield from _texts((*place, "unlike"), draw.unlike, knows)
+        yield from _texts((*place, "unlike"), draw.unlike, holds)
     if draw.column is not None:
         table, _, column = draw.column.partition(".")
         yield from _known((*place, "column"), "table", table, site.tables)
@@ -370,7 +370,7 @@ def _of_draw(site: Site, place: Place, draw: Draw, knows: Callable[[str], bool])
         return
     yield from _known((*place, "of"), "table", draw.of, site.tables)
     if draw.of in site.tables:
-        yield from _of_where(site, (*place, "where"), draw.of, draw.where, knows)
+        yield from _of_where(site, (*place, "where"), draw.of, draw.where, holds)
         for key, column in (("least", draw.least), ("most", draw.most), *(("alone", one) for one in draw.alone)):
             if column is not None:
                 yield from _known((*place, key), "column", column, site.tables[draw.of].columns)
