@@ -1,7 +1,7 @@
-"""Writes what code makes of domains' folders: ``python -m simia_gym.envs.build retail airline webshop officebench os``.
+"""Writes what code makes of domains' folders: ``python -m simia_gym.envs.build retail airline webshop mind2web ...``.
 
-That is the domain's own database, if it is a file, and the fixed tasks. ``simia check --write-tools`` writes
-``tools.json``.
+That is the domain's own database, if it is a file, the state schema, if it follows from other files, and the fixed
+tasks. ``simia check --write-tools`` writes ``tools.json``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from simia_gym.common.dotted_names import load_function
@@ -28,6 +29,8 @@ def files(name: str) -> Iterator[tuple[Path, bytes]]:
     if config.state == "state.json" and config.service is not None:
         build = load_function(f"simia_gym.envs.{name}.build:build")
         yield folder / config.state, _state_text(build()).encode()
+    if find_spec(own := f"simia_gym.envs.{name}.state") is not None:
+        yield folder / "state.schema.json", load_function(f"{own}:schema_text")().encode()
     for split, path in config.tasks.items():
         lines = [encode(task_to_json(task)) + b"\n" for task in _fixed(config, folder, split)]
         yield folder / path, b"".join(lines)

@@ -283,6 +283,11 @@ def _of_effect(site: Site, place: Place, page: PageSpec, form: FormSpec, given: 
         yield (*here, effect.way), "forms change only tables of the account", "Write account: true in the table."
     if effect.way != "add" and page.of != effect.table:
         yield here, f"the page is not that of a row of {effect.table}", f"Write `of: {effect.table}` in the page."
+    refers = [name for name, one in site.tables.items() if any(c.of == effect.table for c in one.columns.values())]
+    moves = set(slots(table.key or "")) & set(effect.row) if effect.way == "change" else effect.way == "remove"
+    if moves and refers:
+        fix = "Let it refer to the catalogue, or leave the form out."
+        yield (*here, effect.way), f"rows of {refers[0]} refer to the row that goes", fix
     if effect.way != "change" and table.one:
         yield here, "a table with one row keeps it", "Let the form change it."
     for column, text in effect.row.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.files import Lines, read_yaml
+from simia_gym.common.json_encoding import hash_of
 from simia_gym.common.validation import validated
 from simia_gym.envs.mind2web.sites.links import mistakes
 from simia_gym.envs.mind2web.sites.spec import Site
@@ -42,3 +43,29 @@ def sites() -> Mapping[str, Site]:
     """The sites of this folder by name, in the order of their names."""
     found = sorted(Path(__file__).parent.glob("*.yaml"))
     return {site.name: site for site in map(load_site, found)}
+
+
+_own: dict[str, Site] = {}
+
+
+def find_site(name: str) -> Site:
+    """A site of this folder, or one that was added.
+
+    Raises:
+        LookupError: There is none.
+    """
+    found = sites().get(name) or _own.get(name)
+    if found is None:
+        raise LookupError(f"there is no site {name!r}; load its file with data=")
+    return found
+
+
+def add_site(path: Path) -> Site:
+    """Reads the file of an own site and makes it known to this process, under a name that tells its content.
+
+    Raises:
+        DomainError: The file has mistakes.
+    """
+    read = load_site(path)
+    name = f"{read.name}_{hash_of(path.read_bytes())[:8]}"
+    return _own.setdefault(name, read.model_copy(update={"name": name}))
