@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SIZE = 5
-_ANSWER = re.compile(r"Answer: ([A-F])")
+ANSWER = re.compile(r"Answer: ([A-F])")
 _ACTION = re.compile(r"Action: (CLICK|SELECT|TYPE)")
 _VALUE = re.compile(r"Value: (.*)")
 
@@ -24,7 +24,7 @@ class Choice:
 
 def read_reply(reply: str) -> Choice:
     """The first answer, action and value of a reply; what cannot be read is A, with no action."""
-    answer, action, value = (pattern.search(reply) for pattern in (_ANSWER, _ACTION, _VALUE))
+    answer, action, value = (pattern.search(reply) for pattern in (ANSWER, _ACTION, _VALUE))
     op = action[1] if action else ""
     return Choice(answer[1] if answer else "A", op, value[1].strip() if value and op != "CLICK" else "")
 
