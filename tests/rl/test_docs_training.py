@@ -29,7 +29,7 @@ for library in ("torch", "trl", "verl", "ray"):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f'{library} is not installed: pip install "simia-gym[rl]"', allow_module_level=True)
 
-pytestmark = [pytest.mark.slow_rl, pytest.mark.slow]
+pytestmark = pytest.mark.slow_rl
 
 SMALLER = {
     "--concurrency": "4",

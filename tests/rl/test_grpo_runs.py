@@ -45,7 +45,7 @@ from simia_gym.rl.small.build import build_policy
 from simia_gym.rl.verl_run.process import end_marked, marked
 from simia_gym.types import Message
 
-pytestmark = [pytest.mark.slow_rl, pytest.mark.slow]
+pytestmark = pytest.mark.slow_rl
 
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
 PATIENCE = 900.0

@@ -114,7 +114,7 @@ def test_bad_input_ends_before_anything_starts(
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.slow
+@pytest.mark.slow_rl
 def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--steps", "3", "--groups", "2", "--group-size", "4", "--dry-run", "--json")
     assert main(["train", "grpo", "simia/retail-v0", *words]) == 0
@@ -143,7 +143,7 @@ def run(script: str, *words: str, cwd: Path, first: Path | None = None) -> subpr
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.slow
+@pytest.mark.slow_rl
 @pytest.mark.parametrize(
     ("script", "words", "nodes", "groups"),
     [("qwen3_8b_8_gpus.sh", [], 1, 64), ("qwen3_8b_two_nodes.sh", ["train"], 2, 128)],
