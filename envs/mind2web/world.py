@@ -8,7 +8,7 @@ rows of ``account``. What a browser refuses, such as a form with an empty field,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
@@ -19,12 +19,13 @@ from simia_gym.envs.mind2web.browser.page import Node
 from simia_gym.envs.mind2web.browser.requests import Request
 from simia_gym.envs.mind2web.screen import LETTERS, Opened
 from simia_gym.envs.mind2web.sites import server
+from simia_gym.envs.mind2web.slices import VIEWS, changes_tables
 from simia_gym.errors import InputError, ToolError
 from simia_gym.state import Draft, State
-from simia_gym.types import Row, Task
+from simia_gym.types import Row, Task, ToolCall
 
 RENDER = "simia_gym.envs.mind2web.screen:render"
-_READS = ("session/main", "catalogue", "account")
+_READS = ("session/main", *VIEWS)
 _SIZES = (5, len(LETTERS))
 _PAGES = ("whole", "published")
 
@@ -95,6 +96,10 @@ class SiteWorld(World):
             answer: The answer alone, if the task asks for something.
         """
         db.put("session", "main", {**screen.session_of(db.state), "answer": answer})
+
+    def route(self, state: State, call: ToolCall) -> Literal["world", "llm"]:
+        """Code is the browser; a model plays what changes tables."""
+        return "llm" if changes_tables(state, call) else "world"
 
     def opening(self, db: Draft, task: Task) -> str:
         """Give the page where the visit starts."""

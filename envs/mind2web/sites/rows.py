@@ -71,6 +71,39 @@ class Shelf:
         return written(column_at(self.site, table, name), self.value(table, key, row, name))
 
 
+class WatchedShelf(Shelf):
+    """A shelf that notes which rows are looked into.
+
+    Attributes:
+        seen: The columns that were read, by table of the state and whole key.
+    """
+
+    def __init__(self, site: Site, catalogue: Table | None, account: Table | None) -> None:
+        super().__init__(site, catalogue, account)
+        self.seen: dict[tuple[str, str], set[str]] = {}
+
+    def row(self, table: str, key: str) -> Row | None:
+        """As in `Shelf`."""
+        self._note(table, key)
+        return super().row(table, key)
+
+    def rows(self, table: str, seed: int) -> tuple[tuple[str, Row], ...]:
+        """As in `Shelf`."""
+        found = super().rows(table, seed)
+        for key, _ in found:
+            self._note(table, key)
+        return found
+
+    def value(self, table: str, key: str, row: Row, name: str) -> Any:
+        """As in `Shelf`."""
+        self._note(table, key).add(name.partition(".")[0])
+        return super().value(table, key, row, name)
+
+    def _note(self, table: str, key: str) -> set[str]:
+        held = "account" if self.site.tables[table].account else "catalogue"
+        return self.seen.setdefault((held, whole_key(self.site, table, key)), set())
+
+
 def _table_of(key: str, row: Row) -> tuple[str, ...]:
     return (key[: key.rindex(":") + 1],)
 
