@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from simia_gym.envs.mind2web.browser.requests import Pairs
@@ -9,6 +10,7 @@ from simia_gym.envs.mind2web.browser.tree import Element
 
 CONTROLS = frozenset({"input", "select", "textarea", "button"})
 BUTTONS = frozenset({"submit", "button"})
+_KINDS = {"select": "list", "textarea": "area"}
 _NONE: dict[str, str] = {}
 TEXTS = frozenset({"text", "search", "tel", "email", "password"})
 
@@ -23,6 +25,7 @@ class Node(NamedTuple):
         hidden: It is not shown.
         disabled: It cannot be used, and it is not sent.
         form: The number of the form that it belongs to; -1 for none.
+        kind: What it is: ``link``, ``button`` or ``submit``, ``list``, ``area``, the type of an input, or ``""``.
     """
 
     number: int
@@ -31,18 +34,7 @@ class Node(NamedTuple):
     hidden: bool
     disabled: bool
     form: int
-
-    @property
-    def kind(self) -> str:
-        """What it is: ``link``, ``button`` or ``submit``, ``list``, ``area``, the type of an input, or ``""``."""
-        tag, element = self.element.tag, self.element
-        if tag == "input":
-            return element.get("type") or "text"
-        if tag == "button":
-            return element.get("type") or "submit"
-        if tag == "a":
-            return "link" if element.has("href") else ""
-        return {"select": "list", "textarea": "area"}.get(tag, "")
+    kind: str
 
 
 class Page:
@@ -111,7 +103,7 @@ class Page:
         unseen = hidden or (tag == "input" and given.get("type") == "hidden")
         off = tag in CONTROLS and (disabled or "disabled" in given)
         form = number if tag == "form" else form
-        plain.append(Node(number, element, parent, unseen, off, form))
+        plain.append(Node(number, element, parent, unseen, off, form, _kind(tag, given)))
         closed = disabled or (tag == "fieldset" and "disabled" in given)
         legend = tag == "fieldset"
         for child in element.children:
@@ -127,3 +119,13 @@ class Page:
             return node
         number = self._ids.get(owner, -1)
         return node._replace(form=number if number >= 0 and plain[number].element.tag == "form" else -1)
+
+
+def _kind(tag: str, given: Mapping[str, str]) -> str:
+    if tag == "input":
+        return given.get("type") or "text"
+    if tag == "button":
+        return given.get("type") or "submit"
+    if tag == "a":
+        return "link" if "href" in given else ""
+    return _KINDS.get(tag, "")

@@ -1,0 +1,165 @@
+"""A page as text: elements with the words of their attributes, and numbers on those that have a letter.
+
+An element that is not lettered and says nothing gives way to its only child, as published. The text is prepared once
+for a page; what was typed and which elements have letters is put in each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from simia_gym.envs.mind2web.browser.page import Node, Page
+from simia_gym.envs.mind2web.browser.tree import Element, squeeze
+from simia_gym.envs.mind2web.browser.values import Typed, checked, chosen, is_field, words
+
+_ATTRIBUTES = (("type", "type"), ("aria_label", "aria-label"), ("name", "name"), ("placeholder", "placeholder"))
+"""The attributes that are shown, each after its published name."""
+
+
+class _Mark(NamedTuple):
+    """A place in the text: where an element begins, its number stands, what it holds stands, and where it ends."""
+
+    what: Literal["begin", "number", "own", "area", "end"]
+    node: Node
+
+
+_Part = str | _Mark
+
+
+class PageText:
+    """The text of a page.
+
+    Args:
+        page: The page.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._actable = {node.number for node in page.actable()}
+        self._parts = _joined(self._of(page.body, 0)[0])
+
+    def written(self, typed: Typed, numbers: Mapping[int, int]) -> tuple[str, list[str]]:
+        """The text of the page, and that of each lettered element.
+
+        Args:
+            typed: What was typed on the page.
+            numbers: What stands behind ``id=`` at the lettered elements, by their place in the document.
+        """
+        out: list[str] = []
+        texts: list[str] = []
+        begin = 0
+        for part in self._parts:
+            if isinstance(part, str):
+                out.append(part)
+                continue
+            what, node = part
+            if what == "begin":
+                begin = len(out)
+            elif what == "number":
+                if node.number in numbers:
+                    out.append(f" id={numbers[node.number]}")
+            elif what == "own":
+                out += [f" {value}" for _, value in own(self._page, node, typed)]
+            elif what == "area":
+                value = squeeze(words(self._page, node.number, typed))
+                out.append(f"> {value} </{node.element.tag}>" if value else " />")
+            elif node.number in numbers:
+                texts.append("".join(out[begin:]))
+        return "".join(out), texts
+
+    def _of(self, element: Element, number: int) -> tuple[list[_Part], int]:
+        """The parts of an element, and the number of what follows it."""
+        node, follows = self._page.nodes[number], number + 1
+        inner: list[_Part] = []
+        texts, full = False, 0
+        for child in element.children:
+            if isinstance(child, str):
+                texts = True
+                if said := squeeze(child):
+                    inner.append(f" {said} ")
+            else:
+                made, follows = self._of(child, follows)
+                inner += made
+                full += bool(made)
+        if node.hidden:
+            return [], follows
+        acts = number in self._actable
+        if not acts and not element.attributes and number and not texts and full <= 1:
+            return inner, follows
+        head: list[_Part] = [f"<{element.tag}"]
+        if acts:
+            head = [_Mark("begin", node), *head, _Mark("number", node)]
+        head += [f" {squeeze(value)}" for _, value in said_by(node)]
+        if node.kind == "area":
+            return [*head, _Mark("area", node), *([_Mark("end", node)] if acts else [])], follows
+        if node.kind in ("checkbox", "radio") or element.tag == "option" or is_field(node):
+            head.append(_Mark("own", node))
+        whole = [*head, ">", *inner, f"</{element.tag}>"] if inner else [*head, " />"]
+        return [*whole, _Mark("end", node)] if acts else whole, follows
+
+
+def _joined(parts: list[_Part]) -> list[_Part]:
+    """The parts with texts that follow each other as one."""
+    found: list[_Part] = []
+    for part in parts:
+        if found and isinstance(part, str) and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+def said_by(node: Node) -> list[tuple[str, str]]:
+    """What is always shown of an element's attributes, under the published names."""
+    element = node.element
+    found = [(shown, value) for shown, name in _ATTRIBUTES if (value := element.get(name))]
+    if node.kind in ("checkbox", "radio"):
+        found.append(("value", element.get("value") or "on"))
+    return found
+
+
+def own(page: Page, node: Node, typed: Typed) -> list[tuple[str, str]]:
+    """What an element holds now, under the published name: its text, or that it is checked or selected."""
+    if node.element.tag == "option":
+        return [("option_selected", "selected")] if _is_chosen(page, node, typed) else []
+    if node.kind in ("checkbox", "radio"):
+        return [("input_checked", "checked")] if checked(page, node.number, typed) else []
+    value = words(page, node.number, typed) if is_field(node) and node.kind != "area" else ""
+    return [("input_value", value)] if value else []
+
+
+def _is_chosen(page: Page, node: Node, typed: Typed) -> bool:
+    above = node.parent
+    while page.nodes[above].kind != "list":
+        above = page.nodes[above].parent
+    options = page.options(above)
+    return any(options[place][0] is node.element for place in chosen(page, above, typed))
+
+
+def released(page: Page, typed: Typed) -> str:
+    """The page in the form of the published release, for its pruning; hidden elements are left out."""
+    parts: list[str] = []
+    _release(page, page.body, 0, typed, parts)
+    return "".join(parts)
+
+
+def _release(page: Page, element: Element, number: int, typed: Typed, parts: list[str]) -> int:
+    node, follows = page.nodes[number], number + 1
+    begin = len(parts)
+    given = [("backend_node_id", str(number)), *said_by(node), *own(page, node, typed)]
+    if element.attributes and len(given) == 1:
+        given.append(("class", ""))  # an element with attributes does not give way
+    parts.append(f"<{element.tag}{''.join(f' {name}={quoteattr(value)}' for name, value in given)}>")
+    for child in element.children:
+        if isinstance(child, Element):
+            follows = _release(page, child, follows, typed, parts)
+        elif node.kind != "area":
+            parts.append(f"<text>{escape(child)}</text>")
+    if node.kind == "area":
+        parts.append(f"<text>{escape(words(page, number, typed))}</text>")
+    parts.append(f"</{element.tag}>")
+    if node.hidden:
+        del parts[begin:]
+    return follows
