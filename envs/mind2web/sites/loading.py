@@ -60,6 +60,11 @@ def find_site(name: str) -> Site:
     return found
 
 
+def sites_called(title: str) -> list[Site]:
+    """The sites of this folder, and those that were added, with this title."""
+    return [site for site in (*sites().values(), *_own.values()) if site.title == title]
+
+
 def add_site(path: Path) -> Site:
     """Reads the file of an own site and makes it known to this process, under a name that tells its content.
 
