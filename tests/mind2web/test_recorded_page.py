@@ -80,7 +80,7 @@ def test_the_prompt_shows_the_last_five_actions() -> None:
     text = prompt("<p />", ["<a id=0>", "<b id=1>"], request="Do it", done=done)
     assert text.startswith("'''\n<p />\n'''\n")
     assert "Task: Do it\nPrevious actions:\n" + "\n".join(done[2:]) + "\n" in text
-    assert "\nA. None of the above\nB. <a id=0>\nC. <b id=1>\n" in text
+    assert text.endswith("\nA. None of the above\nB. <a id=0>\nC. <b id=1>")
     assert "Previous actions:\nNone\n" in prompt("", [], request="x", done=[])
 
 

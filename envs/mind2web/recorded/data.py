@@ -14,6 +14,8 @@ from typing import Any
 from simia_gym.envs.mind2web.recorded.scan import Buffer, NotJson, decoded, items, members, start_of
 from simia_gym.errors import InputError
 
+RANKS = "ranks.json"
+"""The file of ranks in a folder of data."""
 _LAZY = ("cleaned_html", "pos_candidates", "neg_candidates")
 _OPERATIONS = ("CLICK", "SELECT", "TYPE")
 _AS_CLICK = ("HOVER", "ENTER")
@@ -82,6 +84,11 @@ class Step:
         """The name of this step in files of ranks."""
         return f"{self.task}_{self.uid}"
 
+    @property
+    def parts(self) -> tuple[Span, Span, Span]:
+        """What stays in the file."""
+        return self.page, self.positives, self.negatives
+
     def html(self) -> str:
         """The page."""
         page = self.page.value()
@@ -130,13 +137,15 @@ class RecordedTask:
 
 
 def read_tasks(path: str | Path) -> tuple[RecordedTask, ...]:
-    """Every task of a file or of a folder's `*.json` and `*.jsonl` files.
+    """Every task of a file or of a folder's `*.json` and `*.jsonl` files but `ranks.json`.
 
     Raises:
         InputError: The data cannot be used; the text says where, and what to do.
     """
     root = Path(path)
-    files = sorted(p for p in root.rglob("*") if p.suffix in (".json", ".jsonl")) if root.is_dir() else [root]
+    files = [root]
+    if root.is_dir():
+        files = sorted(p for p in root.rglob("*") if p.suffix in (".json", ".jsonl") and p.name != RANKS)
     if not files:
         raise InputError(f"{root} holds no .json or .jsonl file; give the folder of the release's data")
     tasks: dict[str, RecordedTask] = {}

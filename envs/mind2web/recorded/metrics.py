@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
@@ -13,6 +14,7 @@ from simia_gym.envs.mind2web.recorded.data import RecordedTask, Step
 from simia_gym.envs.mind2web.recorded.tournament import Prediction
 from simia_gym.errors import InputError
 
+_LIST = re.compile(r"\s*+\[\s*+\[")
 _NAMES = ("element_accuracy", "action_f1", "step_success")
 
 
@@ -55,7 +57,8 @@ def summary(
         tasks: The recorded tasks.
         predictions: By step; every step that counts needs one, and None says that nothing was chosen.
         published: Steps without a right candidate count 0; else they are left out.
-        best: The candidates that were asked about, by step; without it, all of them.
+        best: The candidates that were asked about, by step; without it, all of them. One that was chosen was asked
+            about, whatever these say.
 
     Raises:
         InputError: A step has no prediction.
@@ -66,7 +69,9 @@ def summary(
         scores = []
         for step in task.steps:
             right = {candidate.id for candidate in step.right()}
-            reached = right if best is None else right & best[step.key]
+            predicted = predictions.get(step.key)
+            asked = right if best is None else best[step.key] | {"" if predicted is None else predicted.element}
+            reached = right & asked
             no_positive += not right
             outside += bool(right) and not reached
             if not reached:
@@ -91,9 +96,11 @@ def summary(
 
 
 def read_predictions(path: str | Path) -> dict[str, Prediction | None]:
-    """A file of predictions, one JSON object a line: `annotation_id`, `action_uid`, `element`, `op`, `value`.
+    """A file of predictions: one JSON object a line, or the release's JSON list.
 
-    `element` is a `backend_node_id`, or null where nothing was chosen.
+    An object has `annotation_id`, `action_uid`, `element`, `op` and `value`; `element` is a `backend_node_id`, or null
+    where nothing was chosen. The list has rows such as `["ANNOTATION_ACTION", "12", "SELECT East"]`, with an empty
+    element where nothing was chosen.
 
     Raises:
         InputError: A line cannot be used.
@@ -101,10 +108,12 @@ def read_predictions(path: str | Path) -> dict[str, Prediction | None]:
     file = Path(path)
     found: dict[str, Prediction | None] = {}
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}; give predictions as JSON Lines") from None
-    for number, line in enumerate(lines, 1):
+    if _LIST.match(text):
+        return _listed(file, text)
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -121,6 +130,24 @@ def read_predictions(path: str | Path) -> dict[str, Prediction | None]:
         if key in found:
             raise InputError(f"{file}, line {number}: step {key} is there twice; leave one out")
         found[key] = prediction
+    return found
+
+
+def _listed(file: Path, text: str) -> dict[str, Prediction | None]:
+    """Predictions in the release's layout."""
+    found: dict[str, Prediction | None] = {}
+    try:
+        rows = loads(text)
+    except JSONDecodeError as error:
+        raise InputError(f"{file} is no JSON: {error}") from None
+    for number, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(part, str) for part in row):
+            raise InputError(f"{file}, row {number} should be three texts: the step, the element, the action")
+        key, element, action = row
+        if key in found:
+            raise InputError(f"{file}, row {number}: step {key} is there twice; leave one out")
+        op, _, value = action.partition(" ")
+        found[key] = Prediction(element, op, value) if element else None
     return found
 
 

@@ -115,11 +115,9 @@ def prompt(page: str, choices: Sequence[str], *, request: str, done: Sequence[st
         f"Task: {request}",
         "Previous actions:",
         *(done[-_HISTORY:] or ["None"]),
-        "Which element comes next, and what is done with it? If no choice is right, answer A.\n",
+        "Which element comes next, and what is done with it?\n",
         "A. None of the above",
         *(f"{letter}. {choice}" for letter, choice in zip("BCDEF", choices, strict=False)),
-        "\nEnd your reply with lines such as 'Answer: C.', 'Action: SELECT' and 'Value: Pickup'. Actions are CLICK, "
-        "SELECT and TYPE; CLICK needs no value.",
     ]
     return "\n".join(lines)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 SIZE = 5
 ANSWER = re.compile(r"Answer: ([A-F])")
@@ -20,6 +21,9 @@ class Choice:
     letter: str
     op: str
     value: str
+
+
+NO_CHOICE = Choice("A", "", "")
 
 
 def read_reply(reply: str) -> Choice:
@@ -39,7 +43,11 @@ class Prediction:
 
 
 class Tournament:
-    """One step's queries. Ask `query`, `answer` it, until `query` is None; then read `prediction`."""
+    """One step's queries. Ask `query`, `answer` it, until `query` is None; then read `prediction`.
+
+    Attributes:
+        query: The candidates that are asked about, in the order of the page.
+    """
 
     def __init__(self, candidates: Sequence[str], *, page_order: Sequence[str], seed: int | str, published: bool):
         """Shuffles the candidates.
@@ -50,13 +58,33 @@ class Tournament:
             seed: The shuffle follows from it.
             published: A lone last candidate is never asked.
         """
-        self._order = {name: place for place, name in enumerate(page_order)}
-        self._queue = sorted(candidates, key=self._order.__getitem__)
+        chosen = set(candidates)
+        self._order = [name for name in page_order if name in chosen]
+        self._queue = [*self._order]
         random.Random(f"mind2web-tournament/{seed}").shuffle(self._queue)
         self._published = published
         self._last: Prediction | None = None
         self.query: tuple[str, ...] | None = None
         self._next()
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Tournament:
+        """A tournament that goes on where another was written down."""
+        made = cls((), page_order=(), seed=0, published=row["published"])
+        made._order, made._queue = [*row["order"]], [*row["queue"]]
+        made._last = None if row["last"] is None else Prediction(**row["last"])
+        made.query = None if row["query"] is None else tuple(row["query"])
+        return made
+
+    def to_row(self) -> dict[str, Any]:
+        """What `of_row` needs, as JSON values."""
+        return {
+            "published": self._published,
+            "order": [*self._order],
+            "queue": [*self._queue],
+            "query": None if self.query is None else [*self.query],
+            "last": None if self._last is None else asdict(self._last),
+        }
 
     def answer(self, choice: Choice) -> None:
         """Takes the answer to the query. A, and a letter that no choice has, choose none."""
@@ -80,4 +108,4 @@ class Tournament:
             self.query = None
             return
         batch, self._queue = self._queue[:SIZE], self._queue[SIZE:]
-        self.query = tuple(sorted(batch, key=self._order.__getitem__))
+        self.query = tuple(sorted(batch, key=self._order.index))

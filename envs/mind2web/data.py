@@ -1,0 +1,55 @@
+"""A user's own data by its path: recordings of Mind2Web."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simia_gym.domain.data import DomainData
+from simia_gym.envs.mind2web.recorded.opened import open_recordings
+from simia_gym.envs.mind2web.recorded.world import PUBLISHED, SCHEMA
+from simia_gym.types import Task
+
+_MOST_TURNS = 40
+_POLICY = """# Your task
+
+You choose the next action on recorded web pages. Every message shows a part of a page, a task, the actions that were
+taken before, and some elements of the page by their letters. One element of the page comes next, and it need not be
+among those that have letters: then choose none of the above. Further elements follow, and those that you chose come
+again beside others: choose the best.
+"""
+
+
+def load(path: Path) -> DomainData:
+    """Load recordings: the release's JSON, a folder of it, or rows of actions as JSON Lines.
+
+    Raises:
+        InputError: The data cannot be used; the text says where, and what to do.
+    """
+    return _recordings(path)
+
+
+def _recordings(path: Path) -> DomainData:
+    """One task a recorded step."""
+    found = open_recordings(path)
+    tasks = [
+        Task(
+            id=key,
+            split="train",
+            kind=step.op.lower(),
+            instruction=task.request,
+            options={"data": found.hash, "step": key},
+        )
+        for key, (task, step) in found.steps.items()
+    ]
+    return DomainData(
+        tables={"session": {}},
+        tasks={"train": tasks},
+        policy=_POLICY,
+        options={"compat": PUBLISHED},
+        reward="simia_gym.envs.mind2web.recorded.reward:StepReward",
+        max_turns=_MOST_TURNS,
+        grammar="choice",
+        world="simia_gym.envs.mind2web.recorded.world:RecordedWorld",
+        state_schema=SCHEMA,
+        hash=found.hash,
+    )
