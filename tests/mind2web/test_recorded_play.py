@@ -248,7 +248,9 @@ def test_a_record_is_replayed_exported_and_verified(
     capsys.readouterr()
     verify = ["verify-recorded", "mind2web", "--data", str(tmp_path / "data.json"), "--rollouts", str(out), "--json"]
     assert simia(verify) == 0
-    found = json.loads(capsys.readouterr().out)
+    answer = capsys.readouterr()
+    assert "published.micro.step_success" in answer.err
+    found = json.loads(answer.out)
     parts = [each.verdict["parts"] for each in read_records(record)]
     for name in ("element_accuracy", "action_f1", "step_success"):
         assert found["published"]["micro"][name] == pytest.approx(sum(each[name] for each in parts) / 6)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -47,11 +48,21 @@ def verify(
     with foreign_code(loaded.folder):
         found = check(loaded, data=data, rollouts=rollouts)
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in found.items():
-        if not isinstance(value, list | dict):
-            table.add_row(name, str(value))
+    for name, value in _single(found):
+        table.add_row(name, value)
     output.console.print(table)
     for text in found["differences"][:_MOST]:
         output.say(f"differs: {text}")
     output.result(found)
     return 0 if found["agree"] else 1
+
+
+def _single(found: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """The values that are no lists, and the numbers within mappings, by their dotted names."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _single(value, f"{within}{name}.")
+        elif isinstance(value, float):
+            yield f"{within}{name}", f"{value:.4g}"
+        elif isinstance(value, int) or not (within or isinstance(value, list)):
+            yield f"{within}{name}", str(value)
