@@ -21,8 +21,9 @@ _ATTRIBUTES = (("type", "type"), ("aria_label", "aria-label"), ("name", "name"),
 class _Mark(NamedTuple):
     """A place in the text: where an element begins, its number stands, what it holds stands, and where it ends."""
 
-    what: Literal["begin", "number", "own", "area", "end"]
+    what: Literal["begin", "number", "option", "own", "area", "end"]
     node: Node
+    place: int = 0
 
 
 _Part = str | _Mark
@@ -38,7 +39,10 @@ class PageText:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._actable = {node.number for node in page.actable()}
-        self._parts = _joined(self._of(page.body, 0)[0])
+        self._places: dict[int, tuple[int, Node]] = {}
+        out: list[_Part] = []
+        self._add(page.body, 0, out)
+        self._parts = _joined(out)
 
     def written(self, typed: Typed, numbers: Mapping[int, int]) -> tuple[str, list[str]]:
         """The text of the page, and that of each lettered element.
@@ -50,18 +54,23 @@ class PageText:
         out: list[str] = []
         texts: list[str] = []
         begin = 0
+        lists: dict[int, list[int]] = {}
         for part in self._parts:
             if isinstance(part, str):
                 out.append(part)
                 continue
-            what, node = part
+            what, node, place = part
             if what == "begin":
                 begin = len(out)
             elif what == "number":
                 if node.number in numbers:
                     out.append(f" id={numbers[node.number]}")
+            elif what == "option":
+                if node.number not in lists:
+                    lists[node.number] = chosen(self._page, node.number, typed)
+                out.append(" selected" if place in lists[node.number] else "")
             elif what == "own":
-                out += [f" {value}" for _, value in own(self._page, node, typed)]
+                out += [f" {squeeze(value)}" for _, value in own(self._page, node, typed)]
             elif what == "area":
                 value = squeeze(words(self._page, node.number, typed))
                 out.append(f"> {value} </{node.element.tag}>" if value else " />")
@@ -69,46 +78,73 @@ class PageText:
                 texts.append("".join(out[begin:]))
         return "".join(out), texts
 
-    def _of(self, element: Element, number: int) -> tuple[list[_Part], int]:
-        """The parts of an element, and the number of what follows it."""
+    def _add(self, element: Element, number: int, out: list[_Part]) -> tuple[int, bool]:
+        """Adds the parts of an element; gives the number of what follows it, and whether it says anything."""
         node, follows = self._page.nodes[number], number + 1
-        inner: list[_Part] = []
+        begin = len(out)
+        acts = number in self._actable
+        said = "".join([f" {squeeze(value)}" for _, value in said_by(node)]) if element.attributes else ""
+        if acts:
+            out += (_Mark("begin", node), f"<{element.tag}", _Mark("number", node), said)
+        elif element.tag == "option" and number in self._places:
+            place, above = self._places[number]
+            out += (f"<option{said}", _Mark("option", above, place))
+        else:
+            out.append(f"<{element.tag}{said}")
+        if node.kind == "list":
+            follow = (each for each in self._page.nodes[follows:] if each.element.tag == "option")
+            self._places |= {
+                each.number: (place, node)
+                for (place, _), each in zip(
+                    enumerate(self._page.options(number)),
+                    follow,
+                    strict=False,  # the options of later lists follow
+                )
+            }
+        if node.kind in ("checkbox", "radio") or (node.kind != "area" and is_field(node)):
+            out.append(_Mark("own", node))
+        inside = len(out)
+        out.append(">")
         texts, full = False, 0
         for child in element.children:
             if isinstance(child, str):
                 texts = True
-                if said := squeeze(child):
-                    inner.append(f" {said} ")
+                if words_of := squeeze(child):
+                    out.append(f" {words_of} ")
+                    full += 1
             else:
-                made, follows = self._of(child, follows)
-                inner += made
-                full += bool(made)
+                follows, says = self._add(child, follows, out)
+                full += says
         if node.hidden:
-            return [], follows
-        acts = number in self._actable
+            del out[begin:]
+            return follows, False
         if not acts and not element.attributes and number and not texts and full <= 1:
-            return inner, follows
-        head: list[_Part] = [f"<{element.tag}"]
-        if acts:
-            head = [_Mark("begin", node), *head, _Mark("number", node)]
-        head += [f" {squeeze(value)}" for _, value in said_by(node)]
+            out[begin : inside + 1] = []
+            return follows, full > 0
         if node.kind == "area":
-            return [*head, _Mark("area", node), *([_Mark("end", node)] if acts else [])], follows
-        if node.kind in ("checkbox", "radio") or element.tag == "option" or is_field(node):
-            head.append(_Mark("own", node))
-        whole = [*head, ">", *inner, f"</{element.tag}>"] if inner else [*head, " />"]
-        return [*whole, _Mark("end", node)] if acts else whole, follows
+            out[inside:] = [_Mark("area", node)]
+        elif full:
+            out.append(f"</{element.tag}>")
+        else:
+            out[inside:] = [" />"]
+        if acts:
+            out.append(_Mark("end", node))
+        return follows, True
 
 
 def _joined(parts: list[_Part]) -> list[_Part]:
     """The parts with texts that follow each other as one."""
     found: list[_Part] = []
+    waiting: list[str] = []
     for part in parts:
-        if found and isinstance(part, str) and isinstance(found[-1], str):
-            found[-1] += part
+        if isinstance(part, str):
+            waiting.append(part)
         else:
+            if waiting:
+                found.append("".join(waiting))
+                waiting = []
             found.append(part)
-    return found
+    return [*found, "".join(waiting)]
 
 
 def said_by(node: Node) -> list[tuple[str, str]]:

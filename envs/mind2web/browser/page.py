@@ -51,9 +51,10 @@ class Page:
     def __init__(self, body: Element, path: str, query: Pairs | None = None) -> None:
         self.body, self.path, self.query = body, path, query
         self._ids: dict[str, int] = {}
+        self._owns = False
         plain: list[Node] = []
         self._add(body, plain, (-1, False, False, -1))
-        self.nodes: tuple[Node, ...] = tuple(self._owned(node, plain) for node in plain)
+        self.nodes: tuple[Node, ...] = tuple([self._owned(node, plain) for node in plain] if self._owns else plain)
         self.controls: dict[int, list[Node]] = {}
         for node in self.nodes:
             if node.element.tag in CONTROLS:
@@ -99,6 +100,7 @@ class Page:
         given = dict(element.attributes) if element.attributes else _NONE
         if "id" in given:
             self._ids.setdefault(given["id"], number)
+        self._owns = self._owns or "form" in given
         hidden = hidden or "hidden" in given
         unseen = hidden or (tag == "input" and given.get("type") == "hidden")
         off = tag in CONTROLS and (disabled or "disabled" in given)
