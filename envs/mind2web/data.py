@@ -1,4 +1,4 @@
-"""A user's own data by its path: recordings of Mind2Web."""
+"""A user's own data by its path: sites, or recordings of Mind2Web."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from simia_gym.domain.data import DomainData
 from simia_gym.envs.mind2web.recorded.opened import open_recordings
 from simia_gym.envs.mind2web.recorded.world import PUBLISHED, SCHEMA
+from simia_gym.envs.mind2web.work.own import own_sites
 from simia_gym.types import Task
 
 _MOST_TURNS = 40
@@ -20,11 +21,14 @@ again beside others: choose the best.
 
 
 def load(path: Path) -> DomainData:
-    """Load recordings: the release's JSON, a folder of it, or rows of actions as JSON Lines.
+    """Load sites (`.yaml` files, or a folder of them), or recordings: the release's JSON, a folder of it, JSON Lines.
 
     Raises:
         InputError: The data cannot be used; the text says where, and what to do.
     """
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if files and files[0].suffix == ".yaml":
+        return own_sites(files)
     return _recordings(path)
 
 

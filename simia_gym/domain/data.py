@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ class DomainData:
     Attributes:
         tables: The initial state that all tasks share, as ``{table: {key: row}}``.
         tasks: The tasks of each split.
+        generator: Makes any number of further tasks, ``generate(split, index)``; the domain's own makes none of these
+            data.
         policy: The policy text for the system message.
         options: Options of the world that suit the data, such as ``{"compat": "tau2"}``; the caller's options take
             precedence.
@@ -36,6 +38,7 @@ class DomainData:
 
     tables: Mapping[str, Mapping[str, Row]] | None = None
     tasks: Mapping[Split, Sequence[Task]] | None = None
+    generator: Callable[[Split, int], Task] | None = None
     policy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     user: str | None = None

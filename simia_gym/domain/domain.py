@@ -401,8 +401,10 @@ class Domain:
 
     @cached_property
     def generator(self) -> Callable[[Split, int], Task] | None:
-        """The task generator; ``None`` if the domain has none or custom data replaces its own."""
-        if self.config.generator is None or self.data is not None:
+        """The task generator, of custom data that of the data; ``None`` if there is none."""
+        if self.data is not None:
+            return self.data.generator
+        if self.config.generator is None:
             return None
         return load_function(self.config.generator, folder=self.folder, where=self.place("generator"))
 

@@ -23,6 +23,7 @@ from .conftest import TASK, call, edit
 
 ADDED = """
 import json
+from dataclasses import replace
 
 from simia_gym.domain.data import DomainData
 from simia_gym.domain.tasks import task_from_json
@@ -31,7 +32,10 @@ from simia_gym.actions import ToolsGrammar
 
 def read(path):
     given = json.loads(path.read_text())
-    given["tasks"] = {"train": [task_from_json(each, "data") for each in given.get("tasks", [])]}
+    tasks = [task_from_json(each, "data") for each in given.get("tasks", [])]
+    given["tasks"] = {"train": tasks}
+    if given.pop("endless", False):
+        given["generator"] = lambda split, index: replace(tasks[0], id=f"more-g{index}", split=split)
     return DomainData(**given)
 
 
@@ -130,6 +134,15 @@ def test_data_may_bring_its_own_tables_world_and_schema(own: Path) -> None:
     data = str(own.parent / "data.json")
     assert list(KnownDomain(own, {}, OracleOptions(data=data)).world.tools) == ["turn"]
     assert "add" in KnownDomain(own, {}, OracleOptions(data=data, data_free=True)).world.tools
+
+
+def test_data_may_bring_a_generator_of_its_own(own: Path) -> None:
+    (own / "made.py").write_text("def generate(split, index):\n    raise AssertionError\n")
+    edit("domain.yaml", "data:", "generator: made.py:generate\ndata:")(own)
+    assert [task.id for task in suite(own, {"endless": True}, generated=2).tasks] == ["to-three", "more-g0", "more-g1"]
+    assert len(suite(own, {"endless": True}, split="dev").tasks) == 20
+    with pytest.raises(InputError, match="no task generator with data of your own"):
+        suite(own, {}, generated=2)
 
 
 @pytest.mark.parametrize(

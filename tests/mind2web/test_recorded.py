@@ -3,6 +3,8 @@ from __future__ import annotations
 import collections
 import json
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,36 @@ def test_pages_are_not_held(tmp_path: Path) -> None:
     assert held < 100_000
     assert most < 5_000_000
     assert found[0].steps[0].html().endswith(filler)
+
+
+_LOAD = """
+import resource
+from simia_gym.domain.loading import load_domain
+from simia_gym.domain.registration import domain_path
+tasks = load_domain(domain_path("simia/mind2web-v0"), data={!r}).tasks["train"]
+print(len(tasks), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_large_data_load_in_little_memory(tmp_path: Path) -> None:
+    path, count = tmp_path / "large.json", 0
+    with path.open("w") as file:
+        while file.tell() < 500_000_000:
+            for task in sample.tasks():
+                task["annotation_id"] += str(count)
+                for action in task["actions"]:
+                    action["raw_html"] = '<a href="[{">é</a> ' * 25_000
+                    words = f'<p backend_node_id="8"><text backend_node_id="t">{"words " * 10_000}</text></p></body>'
+                    action["cleaned_html"] = action["cleaned_html"].replace("</body>", words)
+                file.write(f"{'[' if not file.tell() else ','}{json.dumps(task)}")
+            count += 1
+        file.write("]")
+    done = subprocess.run([sys.executable, "-c", _LOAD.format(str(path))], capture_output=True, text=True, check=True)
+    path.unlink()
+    steps, kilobytes = map(int, done.stdout.split())
+    assert steps == 6 * count
+    assert kilobytes < 250_000
 
 
 def broken(change: Any) -> Any:
