@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 Role = Literal["simulator", "user", "judge", "policy", "world", "episode"]
 
@@ -161,7 +161,12 @@ class Fault(SimiaError):
         kind: Stable machine-readable kind, such as ``timeout`` or ``bug``.
         message: What happened.
         role: The component that failed.
+
+    Attributes:
+        unread: The model's replies that could not be read, in order; for the record.
     """
+
+    unread: tuple[Any, ...] = ()
 
     def __init__(self, kind: str | Fault, message: str = "", role: Role = "episode") -> None:
         if isinstance(kind, Fault):  # Gymnasium re-raises a worker's error as `type(error)(error)`

@@ -115,6 +115,8 @@ def test_events() -> None:
         played = events("simia/retail-v0", "expert", **model, simulator="llm", judge="llm-all")
         played += events("simia/retail-v0", "expert", **model, simulator="llm", strategy="reference")
     played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
+    with serve_in_thread(OracleOptions(fault_rate=0.3, faults=("empty",))) as server:
+        played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
     played += events("simia/webshop-v0", "null", history="page")
     played += events("simia/custom-v0", "null", domain=str(SEVERAL_GRAMMARS))
     for event in played:
@@ -125,6 +127,7 @@ def test_events() -> None:
         "start": {"dev", "grammar", "history", "scores_by", "uncounted"},
         "action": {"beside", "finish_reason", "invented", "provider"},
         "invalid": {"calls"},
+        "model": {"read"},
     }
     assert {kind: keys | rare.get(kind, set()) for kind, keys in seen.items()} == {kind: shown[kind] for kind in seen}
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from simia_gym.record.finished_episode import Event
 from simia_gym.rewards.finding import MOST_EVIDENCE, stands_in
 from simia_gym.rewards.judge.judge_record import Side, texts_of
 from simia_gym.types import Evidence
+
+_ELLIPSIS = re.compile(r"\s*(?:\.\.\.+|…)$")
+_MARKS = "[\"'`´‘’‚“”„«»]"
+_PIECES = re.compile(r"\s+|[^\s]")
 
 LEAST = 3
 """Minimum number of characters of a quote that counts as evidence."""
@@ -38,6 +44,30 @@ def complaint(events: Sequence[Event], piece: Evidence, trusted: Collection[Side
 def real(events: Sequence[Event], pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """The pieces whose quotes occur in the record, from any source; for verdicts that need no proof."""
     return tuple(piece for piece in pieces if _sides(events, piece))[:MOST_EVIDENCE]
+
+
+def located(events: Sequence[Event], piece: Evidence) -> str | None:
+    """The words of the record that a quote means which is not found to the letter; ``None`` if there are none.
+
+    Spacing, the kind of quotation marks, case and a final ellipsis are no matter.
+    """
+    if not 0 <= piece.event < len(events) or stands_in(events[piece.event], piece.quote):
+        return None
+    quote = _ELLIPSIS.sub("", piece.quote.strip()).replace('\\"', '"')
+    if len(quote) < LEAST or not any(char.isalnum() for char in quote):
+        return None
+    pattern = re.compile("".join(map(_alike, _PIECES.findall(quote))), re.IGNORECASE)
+    for text in chain.from_iterable(texts_of(events[piece.event]).values()):
+        if (match := pattern.search(text)) is not None and stands_in(events[piece.event], match.group()):
+            return match.group()
+    return None
+
+
+def _alike(part: str) -> str:
+    """A pattern for a part of a quote: spaces, a quotation mark, or anything else."""
+    if part.isspace():
+        return r"\s+"
+    return _MARKS if re.fullmatch(_MARKS, part) else re.escape(part)
 
 
 def _sides(events: Sequence[Event], piece: Evidence) -> set[Side] | None:

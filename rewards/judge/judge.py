@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simia_gym.common.json_encoding import encode
-from simia_gym.errors import InputError
-from simia_gym.llm.ask import record
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm.ask import record, record_unread
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
+from simia_gym.llm.types import ChatModel, ChatRequest, Habits, Reply, ReplySchema, Unread
 from simia_gym.prompts import load_prompt
-from simia_gym.record.finished_episode import FinishedEpisode
+from simia_gym.record.finished_episode import Event, FinishedEpisode
 from simia_gym.rewards.criteria import Criterion
 from simia_gym.rewards.finding import Finding
-from simia_gym.rewards.judge.evidence import complaint, real
+from simia_gym.rewards.judge.evidence import complaint, located, real
 from simia_gym.rewards.judge.judge_record import MAX_RECORD, judge_record
 from simia_gym.rewards.judge.question import Question, question_of
 from simia_gym.types import Evidence
@@ -54,6 +54,21 @@ REPLY = ReplySchema(
         "required": ["evidence", "reason", "verdict"],
         "additionalProperties": False,
     },
+    Habits(
+        {
+            **dict.fromkeys(("decision", "judgement", "judgment", "result"), "verdict"),
+            **dict.fromkeys(("rationale", "explanation", "reasoning", "justification"), "reason"),
+        },
+        {
+            "verdict": {
+                **dict.fromkeys(("satisfied", "fulfilled"), "met"),
+                **dict.fromkeys(("unmet", "not_satisfied", "not_fulfilled"), "not_met"),
+                **dict.fromkeys(("uncertain", "unknown", "not_sure"), "unsure"),
+            }
+        },
+        defaults={"reason": ""},
+        loose=frozenset({"reason"}),
+    ),
 )
 
 _REASON = 500
@@ -120,7 +135,10 @@ class LLMJudge:
             # Which answers behind the first failure arrived is chance.
             for ballot in ballots if failed is None else ballots[: failed + 1]:
                 for request, reply in sorted(ballot.exchanges, key=lambda pair: pair[0].ordinal):
-                    record(request, reply, finished.ledger, finished.turns)
+                    if isinstance(reply, Reply):
+                        record(request, reply, finished.ledger, finished.turns)
+                    else:
+                        record_unread(request, reply, finished.ledger, finished.turns)
         if failed is not None:
             await tasks[failed]  # raises its fault
         return [task.result() for task in tasks]
@@ -150,7 +168,7 @@ class _Ballot:
     nonce: str
     votes: int
     first: int
-    exchanges: list[tuple[ChatRequest, Reply]] = field(default_factory=list)
+    exchanges: list[tuple[ChatRequest, Reply | Sequence[Unread]]] = field(default_factory=list)
 
     async def decide(self) -> Finding:
         """Request votes until there is a majority."""
@@ -193,7 +211,11 @@ class _Ballot:
             ordinal=self.first + 2 * vote + attempt,
             purpose="repair" if attempt else "answer",
         )
-        reply = await self.model.complete(request)
+        try:
+            reply = _located(await self.model.complete(request), self.finished.events)
+        except Fault as fault:
+            self.exchanges.append((request, fault.unread))
+            raise
         self.exchanges.append((request, reply))
         return reply
 
@@ -216,6 +238,20 @@ class _Ballot:
         if good and not (strict and bad):
             return Finding.of(verdict == "met", reason, good), []
         return Finding.unknown(reason), bad or [f"{verdict!r} needs evidence, and there is none"]
+
+
+def _located(reply: Reply, events: Sequence[Event]) -> Reply:
+    """The reply with each quote as it stands in the record, if it differs from it in what is no matter."""
+    if reply.read is None:
+        return reply
+    pieces = [located(events, Evidence(int(item["event"]), item["quote"])) for item in reply.data["evidence"]]
+    if all(piece is None for piece in pieces):
+        return reply
+    evidence = [
+        item if piece is None else {**item, "quote": piece}
+        for item, piece in zip(reply.data["evidence"], pieces, strict=True)
+    ]
+    return reply.put_right({**reply.data, "evidence": evidence}, "quote")
 
 
 async def _first_failure(tasks: Sequence[asyncio.Task[Any]]) -> int | None:

@@ -12,8 +12,8 @@ from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_
 from simia_gym.llm.types import ChatModel
 
 _TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
-_REREADS = 4
-"""Requests repeated after an invalid reply; more than for a policy, because here such a reply becomes a fault."""
+_REPAIRS = 4
+"""Requests repeated after a reply that cannot be read; more than for a policy, because here it becomes a fault."""
 _ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
 
 
@@ -51,7 +51,7 @@ class RoleModels:
         """
         given = dict(self._config.roles.get(role, {}))
         given.setdefault("temperature", _TEMPERATURES.get(role, 0.0))
-        given.setdefault("rereads", _REREADS)
+        given.setdefault("repairs", _REPAIRS)
         given["model"] = self._named(role)
         if role == "escalation" and given["model"] is None and role not in self._resources.models:
             fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."

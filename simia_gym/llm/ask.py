@@ -8,10 +8,12 @@ from typing import Any
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.errors import Fault
 from simia_gym.llm.structured import read_reply
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Unread, Usage
 from simia_gym.record.ledger import Ledger
 
 MODEL_EVENT = "model"
+UNREAD_EVENT = "unread"
+"""Type of the ledger event for a reply that could not be read."""
 
 
 async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int) -> Reply:
@@ -20,13 +22,38 @@ async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int)
     Raises:
         Fault: The model gave no valid reply.
     """
-    reply = await model.complete(request)
+    try:
+        reply = await model.complete(request)
+    except Fault as fault:
+        record_unread(request, fault.unread, ledger, turn)
+        raise
     record(request, reply, ledger, turn)
     return reply
 
 
+def record_unread(request: ChatRequest, unread: Iterable[Unread], ledger: Ledger, turn: int) -> None:
+    """Record the replies to a request that could not be read."""
+    for item in unread:
+        ledger.append(
+            UNREAD_EVENT,
+            turn=turn,
+            role=request.role,
+            purpose=request.purpose,
+            ordinal=request.ordinal,
+            model=item.model,
+            reply=item.text,
+            problem=item.problem,
+            usage={"prompt": item.usage.prompt, "completion": item.usage.completion},
+        )
+
+
 def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> None:
-    """Record a reply. Callers with several requests in flight use this to record the replies in a fixed order."""
+    """Record a reply, and those before it that could not be read.
+
+    Callers with several requests in flight use this to record the replies in a fixed order.
+    """
+    if reply.unread:
+        record_unread(request, reply.unread, ledger, turn)
     usage = reply.usage
     prompt = request.prompt
     fields = {
@@ -42,6 +69,8 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         # Cached tokens are left out: they depend on earlier requests, and the same episode must give the same bytes.
         "usage": {"prompt": usage.prompt, "completion": usage.completion},
     }
+    if reply.read:
+        fields["read"] = list(reply.read)
     ledger.append(MODEL_EVENT, **fields)
 
 
@@ -58,12 +87,18 @@ class RecordedModel:
 
     def __init__(self) -> None:
         self._replies: dict[tuple[str, int], Mapping[str, Any]] = {}
+        self._unread: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
         self._fault: Mapping[str, Any] | None = None
 
     def load(self, events: Iterable[Mapping[str, Any]], fault: Mapping[str, Any] | None) -> None:
         """Load the events of the next episode, and the fault that ended it, if one did."""
         self._fault = fault
-        self._replies = {(e["role"], e["ordinal"]): e for e in events if e["type"] == MODEL_EVENT}
+        self._replies, self._unread = {}, {}
+        for event in events:
+            if event["type"] == MODEL_EVENT:
+                self._replies[event["role"], event["ordinal"]] = event
+            elif event["type"] == UNREAD_EVENT:
+                self._unread.setdefault((event["role"], event["ordinal"]), []).append(event)
 
     async def complete(self, request: ChatRequest) -> Reply:
         """Return the recorded reply, parsed again.
@@ -72,12 +107,28 @@ class RecordedModel:
             Fault: There is no recorded reply: the fault that ended the episode if this role caused it, otherwise
                 ``replay_miss``.
         """
-        event = self._replies.get((request.role, request.ordinal))
+        key = request.role, request.ordinal
+        event = self._replies.get(key)
+        unread = tuple(
+            Unread(e["reply"], e["problem"], e["model"], Usage(**e["usage"])) for e in self._unread.get(key, ())
+        )
         if event is None:
-            if self._fault is not None and self._fault["role"] == request.role:
-                raise Fault(self._fault["kind"], self._fault["message"], role=request.role)
-            what = f"the record holds no reply {request.ordinal} of the {request.role}"
-            raise Fault("replay_miss", what, role=request.role)
+            raise self._fault_of(request, unread)
         message = {"role": "assistant", "content": event["reply"]}
-        usage = Usage(**event["usage"])
-        return read_reply(event["reply"], request, message=message, model=event["model"], usage=usage)
+        usage, read = Usage(**event["usage"]), event.get("read")
+        reply = read_reply(event["reply"], request, read, message=message, model=event["model"], usage=usage)
+        return reply._replace(unread=unread) if unread else reply
+
+    def _fault_of(self, request: ChatRequest, unread: tuple[Unread, ...]) -> Fault:
+        """The fault of a request without a recorded reply; the one that ended the episode, if this one did."""
+        after = request.role, request.ordinal + 1
+        later = self._replies.get(after) or next(iter(self._unread.get(after, ())), None)
+        if unread and later is not None and later["purpose"] == "escalation":
+            fault = Fault("bad_reply", "a stronger model was asked", role=request.role)
+        elif self._fault is not None and self._fault["role"] == request.role:
+            fault = Fault(self._fault["kind"], self._fault["message"], role=request.role)
+        else:
+            what = f"the record holds no reply {request.ordinal} of the {request.role}"
+            fault = Fault("replay_miss", what, role=request.role)
+        fault.unread = unread
+        return fault

@@ -15,7 +15,7 @@ import asyncio
 import os
 import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -27,7 +27,7 @@ from simia_gym.common.writing import RESERVE, append, check_room
 from simia_gym.errors import Fault, InputError, StorageError
 from simia_gym.llm.structured import read_reply
 from simia_gym.llm.transport.forks import ForkSafe
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Usage
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Unread, Usage
 from simia_gym.types import JsonObject
 
 Mode = Literal["record", "replay"]
@@ -233,16 +233,22 @@ class _Wrapped:
             except Fault as fault:
                 # Record and cassette must hold the same message, and a cassette must not contain addresses.
                 shown = Fault(fault.kind, self._without_address(fault.message), role=fault.role)
-                kept = {"kind": shown.kind, "message": shown.message, "role": shown.role}
+                shown.unread = tuple(
+                    item._replace(problem=self._without_address(item.problem)) for item in fault.unread
+                )
+                kept = {"kind": shown.kind, "message": shown.message, "role": shown.role, **_unread_json(shown.unread)}
                 self._cassette.keep({**line, "fault": kept})
                 raise shown from None
-            answer = {
+            answer: JsonObject = {
                 "raw": reply.raw,
                 "message": dict(reply.message),
                 "finish_reason": reply.finish_reason,
                 "model": reply.model,
                 "usage": reply.usage._asdict(),
+                **_unread_json(reply.unread),
             }
+            if reply.read is not None:
+                answer["read"] = list(reply.read)
             stands = self._cassette.keep({**line, "reply": answer})
             return reply if stands.get("reply") is answer else self._give(stands, request)
         finally:
@@ -252,9 +258,13 @@ class _Wrapped:
     def _give(self, line: Mapping[str, Any], request: ChatRequest) -> Reply:
         fault = line.get("fault")
         if fault is not None:
-            raise Fault(fault["kind"], fault["message"], role=fault["role"])
+            known = Fault(fault["kind"], fault["message"], role=fault["role"])
+            known.unread = _unread_of(fault)
+            raise known
         kept = {name: line["reply"][name] for name in _REPLY}
-        return read_reply(request=request, **{**kept, "usage": Usage(**kept["usage"])})
+        reply = read_reply(request=request, read=line["reply"].get("read"), **{**kept, "usage": Usage(**kept["usage"])})
+        unread = _unread_of(line["reply"])
+        return reply._replace(unread=unread) if unread else reply
 
     def _key(self, request: ChatRequest) -> str:
         whole = sha256()
@@ -276,6 +286,15 @@ class _Wrapped:
     def _without_address(self, message: str) -> str:
         host = getattr(getattr(self._model, "endpoint", None), "host", "")
         return message.replace(host, "the endpoint") if host else message
+
+
+def _unread_json(unread: Sequence[Unread]) -> JsonObject:
+    """The replies before that could not be read, if there are any."""
+    return {"unread": [{**item._asdict(), "usage": item.usage._asdict()} for item in unread]} if unread else {}
+
+
+def _unread_of(line: Mapping[str, Any]) -> tuple[Unread, ...]:
+    return tuple(Unread(**{**item, "usage": Usage(**item["usage"])}) for item in line.get("unread", ()))
 
 
 _USAGE = {"prompt": int, "cached": int, "completion": int}

@@ -1,8 +1,9 @@
 """A model behind an OpenAI-compatible endpoint: sends requests and returns a checked reply or raises a fault.
 
 Two kinds of retries are counted separately. A request that failed (429, 5xx, timeout, reset, a body that is not a chat
-completion) is repeated after a pause, up to ``retries`` times. An unusable reply (empty, or not in the requested form)
-is requested again at once with another seed, up to ``rereads`` times.
+completion) is repeated after a pause, up to ``retries`` times. After an unusable reply (empty, or not in the requested
+form) the model is asked again at once, with another seed and, if a form was requested, with the reply and what is wrong
+with it; up to ``repairs`` times.
 """
 
 from __future__ import annotations
@@ -21,19 +22,26 @@ from simia_gym.common.secrets import hide_in_bytes, keep_secret
 from simia_gym.errors import Fault, Role
 from simia_gym.llm.accounts import Accounts
 from simia_gym.llm.accounts import accounts as default_accounts
+from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.budget import Budget, Guess, Reservation
 from simia_gym.llm.features import Features, features_of
+from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.reading import BYTES_PER_TOKEN, estimated, read_completion
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
-from simia_gym.llm.structured import Form, form_of
+from simia_gym.llm.structured import THINKING_FIELDS, Form, form_of, written
 from simia_gym.llm.transport import http, sdk
 from simia_gym.llm.transport.connections import Answer
 from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line
 from simia_gym.llm.transport.http import Target
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
-from simia_gym.llm.types import ChatRequest, Reply, Usage
+from simia_gym.llm.types import UNREADABLE, ChatRequest, Reply, Unread, Usage
 
-_THINKING = ("reasoning_content", "reasoning")
+_COMPLAINT = (
+    "Your reply could not be read, and nothing of it was taken over. Reply again to what was asked before it, with one "
+    "complete, bare JSON object in which this is put right.\n"
+)
+_MOST_REPEATED = 4_000
+"""Maximum characters of an unreadable reply that the model is shown again."""
 _SENT = ("temperature", "top_p", "max_tokens")
 _jitter = random.Random()
 
@@ -78,22 +86,27 @@ class EndpointModel:
         """Send a request, with retries, and return the checked reply, as `ChatModel` demands."""
         form = None if request.reply is None else form_of(request.reply)
         tries = failed = worthless = 0
+        prompt, unread = request.prompt, list[Unread]()
         try:
             while True:
                 tries += 1
                 mode = self._features.mode
                 fields = self._fields(request, form, mode, worthless)
-                body = (b'{"messages":[', *request.prompt.chunks, b"],", encode(fields)[1:])
+                body = (b'{"messages":[', *prompt.chunks, b"],", encode(fields)[1:])
                 said: Reply | None = None
                 try:
                     said = await self._try(request, body, first=tries == 1)
                     if form is not None:
                         self._features.worked(mode)
-                    return self._judge(said, form)
+                    reply = self._judge(said, form)
+                    return reply._replace(unread=tuple(unread)) if unread else reply
                 except Failure as failure:
                     if said is not None:
                         failure.said = failure.kind != "server_error"
                         self._accounts.failed(request.role, failure.kind, answered=True)
+                        if form is not None and failure.kind in UNREADABLE:
+                            unread.append(self._unread(said, failure))
+                            prompt = _complaining(request.prompt, unread[-1])
                     if self._features.learn(failure, fields, mode):
                         continue
                     lost = failure
@@ -102,8 +115,10 @@ class EndpointModel:
                 worthless += lost.said
                 failed += not lost.said
                 allowed = self.settings.retries
-                if not lost.again or failed > allowed or worthless > min(allowed, self.settings.rereads):
-                    raise self._fault(lost, tries, request.role)
+                if not lost.again or failed > allowed or worthless > min(allowed, self.settings.repairs):
+                    fault = self._fault(lost, tries, request.role)
+                    fault.unread = tuple(unread)
+                    raise fault
                 if not lost.said:  # an unusable reply shows that the server works: no need to wait
                     await asyncio.sleep(self._pause(lost, failed))
         except Fault as fault:
@@ -192,9 +207,17 @@ class EndpointModel:
             left = max(0.001, timeout - (time.monotonic() - began))
         return await http.send(target, body, left)
 
+    def _unread(self, said: Reply, failure: Failure) -> Unread:
+        """A reply that could not be read, as the record keeps it."""
+        problem = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
+        text = said.raw if said.raw.strip() else written(said.message)[0]
+        return Unread(text, problem, said.model or self.name, said.usage)
+
     def _judge(self, said: Reply, form: Form | None) -> Reply:
         """Turn a completion into a reply, or raise why it is unusable."""
         raw, reason, data = said.raw, said.finish_reason, None
+        tolerant = self.settings.read == "tolerant"
+        read: tuple[str, ...] | None = None
         calls, refusal = said.message.get("tool_calls"), said.message.get("refusal")
         refusal = refusal if isinstance(refusal, str) else ""
         usable = raw.strip()
@@ -216,17 +239,23 @@ class EndpointModel:
         else:
             if refusal and silent:
                 raise Failure("content_filter", refusal, again=True)
-            if not usable:
+            place = ""
+            if not usable and tolerant and reason != "length":
+                raw, place = written(said.message)
+            if not raw.strip():
                 raise _empty(reason, said)
             try:
-                data = form.read(raw)
+                if tolerant and reason != "length":  # what was cut off is read as it stands, or not at all
+                    data, read = form.read_tolerantly(raw, place)
+                else:
+                    data, read = form.read(raw), () if tolerant else None
             except Failure as failure:
                 if reason == "length":
                     limit = self.settings.max_tokens
                     words = f"max_tokens{'' if limit is None else f' ({limit})'} is too small for the reply"
                     raise Failure("bad_reply", f"{words}: it was cut off", again=True) from None
                 raise failure
-        return said._replace(text=strip_thinking(raw), raw=raw, data=data, model=said.model or self.name)
+        return said._replace(text=strip_thinking(raw), raw=raw, data=data, model=said.model or self.name, read=read)
 
     def _pause(self, failure: Failure, number: int) -> float:
         """Seconds before the next attempt: the server's Retry-After, or exponential backoff with full jitter."""
@@ -242,6 +271,15 @@ class EndpointModel:
         return Fault(failure.kind, f"{text} ({self.name} at {self.endpoint.host}, {times})", role=role)
 
 
+def _complaining(prompt: Prompt, unread: Unread) -> Prompt:
+    """The prompt with a reply that could not be read, and what is wrong with it, both as data."""
+    nonce = make_nonce("unread", prompt.digest)
+    asked = prompt.fork()
+    asked.add("assistant", block("answer", nonce, unread.text[:_MOST_REPEATED]))
+    asked.add("user", _COMPLAINT + block("violations", nonce, [unread.problem]))
+    return asked
+
+
 def seed_of(seed: int, attempt: int) -> int:
     """The seed of a request after this number of unusable replies; at first its own."""
     if attempt == 0:
@@ -252,7 +290,7 @@ def seed_of(seed: int, attempt: int) -> int:
 def _empty(reason: str | None, said: Reply) -> Failure:
     """The failure of an empty reply. The model is to blame unless the server stopped it, or took the text away."""
     kind = "empty_reply" if reason in ("stop", "length") else "bad_reply"
-    if reason == "stop" and any(said.message.get(name) for name in _THINKING):
+    if reason == "stop" and any(said.message.get(name) for name in THINKING_FIELDS):
         words = "the model's reply is empty, all of it stands in reasoning_content"
         fix = "give the server the reasoning parser of this model, or none, or turn thinking off"
         return Failure("bad_reply", f"{words}: {fix}", again=True)

@@ -21,6 +21,7 @@ from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
 Structured = Literal["auto", "json_schema", "json_object", "none"]
+Reading = Literal["tolerant", "strict"]
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
 _RESERVED = frozenset({"messages", "stream", "n"})
@@ -42,8 +43,14 @@ class ModelSettings(Settings):
     )
     timeout: int | float = setting(120.0, "Timeout of one request in seconds, reading the response included.", gt=0)
     retries: int = setting(6, "Retries of a failed request (429, 5xx, timeout, lost connection).", ge=0)
-    rereads: int = setting(
-        2, "Retries of an unusable reply (empty, or invalid under the schema); at most `retries`.", ge=0
+    read: Reading = setting(
+        "tolerant", "How structured replies are read: tolerant where they have one sound reading, or strict."
+    )
+    repairs: int = setting(
+        2,
+        "How often the model is asked again after a reply that cannot be read, with what is wrong with it; at most "
+        "`retries`.",
+        ge=0,
     )
     backoff: int | float = setting(0.5, "Maximum seconds before the first retry; doubled for each further retry.", ge=0)
     concurrency: int | None = setting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,10 +14,15 @@ from simia_gym.actions.thinking import CLOSE, strip_thinking
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.schema_errors import json_schema_validator, most_relevant_problem
 from simia_gym.errors import Fault
-from simia_gym.llm.transport.failures import Failure
+from simia_gym.llm.tolerant.search import find_reply
+from simia_gym.llm.tolerant.shape import NoReading, Shape
+from simia_gym.llm.transport.failures import Failure, text_of
 from simia_gym.llm.types import ChatRequest, Reply, ReplySchema
 from simia_gym.types import JsonObject
 
+TOOL_CALLS, REASONING, DECODED = PLACES = ("tool_calls", "reasoning", "decoded")
+"""The places where a reply may stand that is no text of the content; ``decoded``: the content is the object itself."""
+THINKING_FIELDS = ("reasoning_content", "reasoning")
 _MOST_TRIES = 64
 _FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\r?\n)?(.*)```", re.DOTALL)
 
@@ -32,6 +38,7 @@ class Form:
     def __init__(self, reply: ReplySchema) -> None:
         self.reply = reply
         self._validator = json_schema_validator(reply.schema)
+        self._shape: Shape | None = None
         strict = fits_strict(reply.schema)
         inner = {"name": reply.name, "schema": reply.schema, "strict": strict}
         self.format = {
@@ -42,6 +49,8 @@ class Form:
     def read(self, text: str) -> Any:
         """Read the value, valid under the schema, from a model's whole text.
 
+        Only strict JSON is read; see `read_tolerantly`.
+
         Raises:
             Failure: ``bad_reply``: there is no valid value, or more than one value.
         """
@@ -51,6 +60,38 @@ class Form:
             raise Failure("bad_reply", f"the reply breaks its schema: {problem}", again=True)
         return value
 
+    def read_tolerantly(self, text: str, place: str = "") -> tuple[Any, tuple[str, ...]]:
+        """Read the value from a text that may be written in an unusual way, if it has one sound reading.
+
+        Args:
+            text: What the model wrote.
+            place: Where it stood if that is not the content, one of `PLACES`.
+
+        Returns:
+            The value, and the kinds of what was put right, sorted; none for a text that `read` reads.
+
+        Raises:
+            Failure: ``bad_reply``: there is no valid value, or more than one reading.
+        """
+        thinks = place == REASONING
+        kinds = {place} if place else set[str]()
+        try:
+            if not thinks:
+                return self.read(text), tuple(kinds)
+        except Failure as failure:
+            strict = failure.message
+        else:
+            strict = ""
+        if self._shape is None:
+            self._shape = Shape(self.reply.schema, self.reply.habits)
+        try:
+            value, more = find_reply(text, self._shape, thinks=thinks)
+        except NoReading as error:
+            message = str(error)
+            known = strict and not message.startswith("the reply was cut off")
+            raise Failure("bad_reply", strict if known else message, again=True) from None
+        return value, tuple(sorted(kinds | more))
+
 
 @lru_cache(maxsize=256)
 def form_of(reply: ReplySchema) -> Form:
@@ -58,17 +99,47 @@ def form_of(reply: ReplySchema) -> Form:
     return Form(reply)
 
 
-def read_reply(raw: str, request: ChatRequest, **fields: Any) -> Reply:
-    """Read a recorded raw reply in the same way as a new one; ``fields`` are further fields of the reply.
+def read_reply(raw: str, request: ChatRequest, read: Iterable[str] | None = None, **fields: Any) -> Reply:
+    """Read a recorded raw reply as it was read when it came.
+
+    Args:
+        raw: The raw reply.
+        request: The request.
+        read: The kinds of what was put right; ``None`` if it was read strictly.
+        **fields: Further fields of the reply.
 
     Raises:
         Fault: ``bad_reply``: the text holds no value that is valid under the schema.
     """
+    data, kinds = None, None
     try:
-        data = None if request.reply is None else form_of(request.reply).read(raw)
+        if request.reply is not None:
+            form = form_of(request.reply)
+            if read is None:
+                data = form.read(raw)
+            else:
+                data, kinds = form.read_tolerantly(raw, next((name for name in read if name in PLACES), ""))
     except Failure as failure:
         raise Fault(failure.kind, failure.message, role=request.role) from None
-    return Reply(strip_thinking(raw), raw, data, **fields)
+    return Reply(strip_thinking(raw), raw, data, read=kinds, **fields)
+
+
+def written(message: Mapping[str, Any]) -> tuple[str, str]:
+    """The text of a message without a text as content in which its reply may stand, and the name of the place.
+
+    That is the content as an object, the one tool call's arguments, or else the model's thinking; else both are empty.
+    """
+    if isinstance(message.get("content"), dict):
+        return text_of(message["content"]), DECODED
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and len(calls) == 1 and isinstance(calls[0], dict):
+        function = calls[0].get("function")
+        given = function.get("arguments") if isinstance(function, dict) else None
+        return text_of(given), TOOL_CALLS
+    for name in THINKING_FIELDS:
+        if isinstance(message.get(name), str) and message[name].strip():
+            return message[name], REASONING
+    return "", ""
 
 
 def find_json(text: str) -> Any:

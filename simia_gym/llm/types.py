@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from simia_gym.errors import Role
@@ -18,6 +18,27 @@ ANY_VALUE: JsonObject = {"type": ["string", "number", "boolean", "null", "object
 can write hardly any value where it names none."""
 
 
+@dataclass(frozen=True)
+class Habits:
+    """Other ways of writing a reply that have one sound reading, beside those that hold for every reply.
+
+    All names and words are in lower case with underscores.
+
+    Attributes:
+        names: Other names of keys.
+        words: By key, other words for its enumerated ones.
+        defaults: By key, the value of one that is missing or null.
+        json_texts: Keys of texts that may hold JSON, so that JSON in their place is its text.
+        loose: Keys of plain words; what stands beside them under another name is dropped.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    json_texts: frozenset[str] = frozenset()
+    loose: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ReplySchema:
     """The schema that a reply must meet; the same object for all requests, because it is compiled once per object.
@@ -25,10 +46,12 @@ class ReplySchema:
     Attributes:
         name: Short name for the ``response_format`` field, such as ``transition``.
         schema: JSON Schema (draft 2020-12) of the reply, which is a JSON object.
+        habits: Other ways of writing it.
     """
 
     name: str
     schema: JsonObject
+    habits: Habits = Habits()
 
 
 class ChatRequest(NamedTuple):
@@ -70,6 +93,26 @@ class Usage(NamedTuple):
     completion: int = 0
 
 
+UNREADABLE = frozenset({"bad_reply", "empty_reply"})
+"""Kinds of faults of a model that replied, but not so that it could be read."""
+
+
+class Unread(NamedTuple):
+    """A reply that could not be read.
+
+    Attributes:
+        text: What the model wrote.
+        problem: Why it could not be read.
+        model: The model that replied.
+        usage: Token counts.
+    """
+
+    text: str
+    problem: str
+    model: str
+    usage: Usage
+
+
 class Reply(NamedTuple):
     """A model's reply.
 
@@ -81,6 +124,9 @@ class Reply(NamedTuple):
         finish_reason: Why the model stopped, as reported by the server.
         model: The model that replied, as reported by the server.
         usage: Token counts.
+        read: The kinds of what was put right to read the data, sorted; ``None`` if it is read strictly, and nothing
+            may be put right later either.
+        unread: Earlier replies to the same request that could not be read.
     """
 
     text: str
@@ -90,6 +136,12 @@ class Reply(NamedTuple):
     finish_reason: str | None = None
     model: str = ""
     usage: Usage = Usage()
+    read: tuple[str, ...] | None = None
+    unread: tuple[Unread, ...] = ()
+
+    def put_right(self, data: Any, *kinds: str) -> Reply:
+        """The reply with other data, and what was put right in it."""
+        return self._replace(data=data, read=tuple(sorted({*(self.read or ()), *kinds})))
 
 
 class ChatModel(Protocol):

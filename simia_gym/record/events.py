@@ -107,6 +107,20 @@ class ModelEvent(_InTurn):
     static_bytes: int
     reply: str
     usage: dict[str, int]
+    read: tuple[str, ...] = ()
+
+
+class UnreadEvent(_InTurn):
+    """A reply of a model that could not be read."""
+
+    type: Literal["unread"]
+    role: str
+    purpose: str
+    ordinal: int
+    model: str
+    reply: str
+    problem: str
+    usage: dict[str, int]
 
 
 class RejectedEvent(_InTurn):
@@ -158,6 +172,7 @@ AnyEvent: TypeAlias = (
     | InvalidEvent
     | TransitionEvent
     | ModelEvent
+    | UnreadEvent
     | RejectedEvent
     | AnswerEvent
     | FaultEvent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ class _Replayer:
         return repeated.masked
 
     def _load(self, record: Record) -> Suite:
-        config = EnvConfig.from_json(record.config)
+        config = EnvConfig.from_json(_as_now(record.config))
         if self._data is not None:
             config = replace(config, data=self._data)
         started = record.start
@@ -156,6 +156,15 @@ class _Replayer:
         group = world_group(record.run.get("seed", 0), record.group)
         run_sync(play(episode, task, seed=record.seed, policy=policy, group=group), inline=episode.inline)
         return episode, repeated
+
+
+def _as_now(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of an older record by their present names."""
+    roles = {
+        role: {"repairs" if name == "rereads" else name: value for name, value in given.items()}
+        for role, given in config.get("roles", {}).items()
+    }
+    return {**config, "roles": roles} if roles else config
 
 
 class _Recorded:

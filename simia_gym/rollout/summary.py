@@ -107,6 +107,8 @@ class Summary:
         reused: Number of episodes taken from the record instead of played.
         routes: Number of tool results by route, if models take part: by the model, by the world, from a pin, ...
         rejected: Number of simulator replies that broke rules and were rejected.
+        read: What was put right in models' replies to read them: number of replies by kind.
+        unread: Number of models' replies that could not be read.
         shadow: In shadow runs, the number of simulator replies that were compared with the world's (``answers``), and
             how many of them differ in ``outcome``, ``error_code`` or ``observation``, or have ``wrong``, ``missed`` or
             ``spurious`` state values; and how many are equal in something only up to masks (``masked``).
@@ -120,6 +122,8 @@ class Summary:
     reused: int = 0
     routes: Counter[str] = field(default_factory=Counter)
     rejected: int = 0
+    read: Counter[str] = field(default_factory=Counter)
+    unread: int = 0
     shadow: Counter[str] = field(default_factory=Counter)
 
     def add(self, record: Record, *, reused: bool = False) -> None:
@@ -143,6 +147,10 @@ class Summary:
                 self._count_shadow(event["meta"].get("shadow"))
             elif event["type"] == "rejected":
                 self.rejected += 1
+            elif event["type"] == "unread":
+                self.unread += 1
+            elif event["type"] == "model":
+                self.read.update(event.get("read", ()))
 
     def _count_shadow(self, note: Mapping[str, Any] | None) -> None:
         if note is None:
@@ -189,4 +197,5 @@ def spending_json(summary: Summary, accounts: Mapping[str, Any]) -> JsonObject:
     if not accounts and not summary.routes:
         return {}
     out = {"models": dict(accounts), "routes": dict(sorted(summary.routes.items())), "rejected": summary.rejected}
+    out |= {"read": dict(sorted(summary.read.items())), "unread": summary.unread}
     return {**out, "shadow": dict(summary.shadow)} if summary.shadow else out

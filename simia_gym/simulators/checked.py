@@ -25,6 +25,7 @@ from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
+from simia_gym.simulators.tidying import tidied
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 from simia_gym.views.slices import CUT_OFF, Slice
 
@@ -176,7 +177,10 @@ class CheckedSimulator:
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{state}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
-        question = Question(call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal)
+        spec, state = asked.spec, asked.context.state
+        question = Question(
+            call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal, lambda data: tidied(data, spec, state)
+        )
         models = tuple(_SharedReplies(recorded, model) for model in self._models) if recorded else self._models
         settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
         self._requests += settled.asked
@@ -233,8 +237,8 @@ class _SharedReplies:
     """Answers requests that another episode of the group made with the replies it got, and all others by a model."""
 
     def __init__(self, events: Iterable[Mapping[str, Any]], model: ChatModel) -> None:
-        recorded = [event for event in events if event["type"] == MODEL_EVENT]
-        self._prompts = {event["ordinal"]: event["prompt"] for event in recorded}
+        recorded = list(events)
+        self._prompts = {event["ordinal"]: event["prompt"] for event in recorded if event["type"] == MODEL_EVENT}
         self._recorded = RecordedModel()
         self._recorded.load(recorded, None)
         self._model = model

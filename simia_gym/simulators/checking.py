@@ -15,7 +15,7 @@ import orjson
 from simia_gym.domain.limits import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
-from simia_gym.llm.types import ANY_VALUE, ReplySchema
+from simia_gym.llm.types import ANY_VALUE, Habits, ReplySchema
 from simia_gym.state import State, identical, make_pointer, pointer_parts
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
@@ -61,13 +61,27 @@ def _form(properties: JsonObject) -> JsonObject:
     }
 
 
+_WORDS = {
+    "outcome": {
+        **dict.fromkeys(("success", "succeeded", "successful", "okay", "done", "completed"), "ok"),
+        **dict.fromkeys(("failure", "failed", "fail"), "error"),
+    },
+    "op": {"update": "replace", "delete": "remove"},
+}
+_NAMES = {
+    "status": "outcome",
+    **dict.fromkeys(("operations", "patch", "json_patch", "changes"), "ops"),
+    **dict.fromkeys(("output", "result", "response"), "observation"),
+}
+_HABITS = Habits(_NAMES, _WORDS, json_texts=frozenset({"observation"}), loose=frozenset({"observation"}))
+
 LEDGER_REPLY = ReplySchema(
-    "transition", _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}})
+    "transition", _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}}), _HABITS
 )
 """The answer of the ledger strategy: operations on the state, and the observation."""
 
 REFERENCE_REPLY = ReplySchema(
-    "answer", _form({**_OUTCOME, "observation": {"type": "string"}, "done": {"type": "boolean"}})
+    "answer", _form({**_OUTCOME, "observation": {"type": "string"}, "done": {"type": "boolean"}}), _HABITS
 )
 """The answer of the reference strategy, which keeps no state."""
 

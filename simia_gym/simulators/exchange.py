@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from simia_gym.contracts import StepContext
 from simia_gym.errors import Fault
-from simia_gym.llm.ask import derive_seed, record
+from simia_gym.llm.ask import derive_seed, record, record_unread
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
+from simia_gym.llm.types import UNREADABLE, ChatModel, ChatRequest, Reply, ReplySchema
 from simia_gym.simulators.checking import Rejected
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ class Question(NamedTuple):
         seed: Values from which the seeds of the requests are derived.
         scope: The cassette scope of the requests.
         ordinal: Number of the first request; later ones count up from it.
+        tidy: Puts right in a rejected answer what has one sound reading; gives the answer and the kinds of changes.
     """
 
     tool: str
@@ -45,6 +46,7 @@ class Question(NamedTuple):
     seed: Sequence[Any]
     scope: str
     ordinal: int
+    tidy: Callable[[Any], tuple[Any, Collection[str]]] | None = None
 
 
 class Settled(NamedTuple, Generic[T]):
@@ -76,6 +78,8 @@ async def settle(
         accept: Checks the decoded reply; raises `Rejected` if it breaks rules.
         context: The step context.
 
+    An answer that cannot be read is put to the next model, as one that is rejected twice is.
+
     Raises:
         Fault: A request failed, or ``invalid_reply``: every answer was rejected.
     """
@@ -87,11 +91,16 @@ async def settle(
             purpose = "repair" if repair else "escalation" if number else "answer"
             seed, ordinal = derive_seed([*question.seed, asked]), question.ordinal + asked
             request = ChatRequest("simulator", prompt, question.reply, seed, question.scope, ordinal, purpose)
-            reply = await model.complete(request)
-            record(request, reply, context.ledger, context.turn)
             asked += 1
             try:
-                value = accept(reply.data)
+                reply = await model.complete(request)
+            except Fault as fault:
+                record_unread(request, fault.unread, context.ledger, context.turn)
+                if fault.unread and fault.kind in UNREADABLE and number + 1 < len(models):
+                    break
+                raise
+            try:
+                value, reply = _weighed(reply, question, accept, request, context)
             except Rejected as error:
                 violations = error.violations
                 context.ledger.append(
@@ -111,3 +120,28 @@ async def settle(
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     message = f"every answer for {question.tool} broke rules, the last one: {violations[0]}{more}"
     raise Fault("invalid_reply", message, role="simulator")
+
+
+def _weighed(
+    reply: Reply, question: Question, accept: Callable[[Any], T], request: ChatRequest, context: StepContext
+) -> tuple[T, Reply]:
+    """Accept and record a reply, tidied if it is not accepted as it stands.
+
+    Raises:
+        Rejected: It breaks rules, tidied or not.
+    """
+    try:
+        try:
+            return accept(reply.data), reply
+        except Rejected:
+            if question.tidy is None or reply.read is None:
+                raise
+            data, kinds = question.tidy(reply.data)
+            if not kinds:
+                raise
+            tidied = reply.put_right(data, *kinds)
+            value = accept(data)
+            reply = tidied
+            return value, reply
+    finally:
+        record(request, reply, context.ledger, context.turn)

@@ -17,7 +17,7 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import ask
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.types import ChatModel, ChatRequest, ReplySchema
+from simia_gym.llm.types import ChatModel, ChatRequest, Habits, ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
 
@@ -45,6 +45,12 @@ REPLY = ReplySchema(
         "required": ["message", "stop", "confirms"],
         "additionalProperties": False,
     },
+    Habits(
+        {
+            **dict.fromkeys(("text", "reply", "response", "utterance"), "message"),
+            **dict.fromkeys(("confirm", "confirmed"), "confirms"),
+        }
+    ),
 )
 
 

@@ -56,7 +56,7 @@ async def test_nothing_secret_and_no_address_or_time_is_kept(server: ModelServer
     assert "127.0.0.1" not in text
     kept = [json.loads(line) for line in text.splitlines()]
     assert set(kept[0]) == {"v", "key", "role", "scope", "ordinal", "model", "reply"}
-    assert set(kept[0]["reply"]) == {"raw", "message", "finish_reason", "model", "usage"}
+    assert set(kept[0]["reply"]) == {"raw", "message", "finish_reason", "model", "usage", "read"}
     with pytest.raises(Fault) as again:
         await Cassette(path, "replay").wrap(None, "judge", name="m").complete(request(FORM, ordinal=1))
     # What a record holds of the fault is the same in both runs.

@@ -82,7 +82,7 @@ def strict_only(asked: Asked) -> Any:
     ("answer", "status", "words"),
     [
         (strict_only, "warning", "replies keep to JSON, not to a schema"),
-        (able(city='{"name": 1}'), "error", "not in the form asked for"),
+        (able(city='{"name": []}'), "error", "not in the form asked for"),
     ],
 )
 async def test_a_server_without_the_simulators_form(

@@ -114,6 +114,9 @@ def _conversation(record: Record) -> Iterator[tuple[int, str, str]]:
             yield number, speaker, event["observation"]
         elif kind == "rejected":
             yield number, "model", "an answer that broke the rules and was not used"
+        elif kind == "unread":
+            said = f"a reply of the {event['role']} that could not be read, since {event['problem']}"
+            yield number, "model", f"{said}: {event['reply']}"
         elif kind == "fault":
             yield number, "error", f"{event['role']} fault ({event['kind']}): {event['message']}"
 

@@ -153,7 +153,7 @@ def spending_lines(accounts: Mapping[str, Any], *, resumed: bool = False) -> Ite
 
 
 def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool = False) -> Iterator[str]:
-    """Lines on how tool calls were answered, on rejected answers, and on differences from the world's answers.
+    """Lines on how tool calls were answered, on rejected and unreadable answers, and on differences from the world's.
 
     Args:
         summary: The results.
@@ -169,6 +169,11 @@ def route_lines(summary: Summary, *, asked: int | None = None, stateless: bool =
         yield f"tool calls{scope}: {', '.join(parts)}"
     if summary.rejected:
         yield f"rejected answers of models, which broke rules: {summary.rejected:,}"
+    if summary.read:
+        kinds = ", ".join(f"{name} {count:,}" for name, count in summary.read.most_common())
+        yield f"put right before replies of models were read: {kinds}"
+    if summary.unread:
+        yield f"replies of models that could not be read: {summary.unread:,}"
     shadow = summary.shadow
     if shadow["answers"]:
         line = f"compared with the world: {counted(shadow['answers'], 'answer')}; other outcome {shadow['outcome']:,}"
