@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,10 @@ from simia_gym.cli.app import run
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
+from simia_gym.domain.tasks import gold_calls
 from simia_gym.envs.mind2web import screen
+from simia_gym.envs.mind2web.browser.acting import click
+from simia_gym.envs.mind2web.browser.requests import Request, encode
 from simia_gym.envs.mind2web.browser.themes import THEMES
 from simia_gym.envs.mind2web.serving.visitor import Visitor, freely, on_task
 from simia_gym.envs.mind2web.serving.web import TASK_PATH, SiteServer
@@ -31,11 +33,13 @@ from simia_gym.envs.mind2web.sites import loading
 from simia_gym.envs.mind2web.sites.loading import sites
 from simia_gym.envs.mind2web.sites.pages import NO_PAGE, NO_ROW, REFUSED
 from simia_gym.envs.mind2web.sites.rows import account_rows, catalogue_rows
+from simia_gym.envs.mind2web.world import SiteWorld
 from simia_gym.errors import InputError
 from simia_gym.types import Task, Verdict
 
 LIBRARY = sites()["library"]
 COMMAND = [sys.executable, "-c", "from simia_gym.cli import main; main()", "serve-site"]
+WORLD = SiteWorld()
 BEGIN = "library:reservations:"
 
 
@@ -143,9 +147,9 @@ def test_other_pages_cannot_play(server: SiteServer, visitor: Visitor) -> None:
     key = next(iter(held)).removeprefix(BEGIN)
     url = f"{server.url}/reservations/cancel?reservation={key}"
     assert get(server.url + "/", Host="other.example")[0] == 403
-    sent = urllib.request.Request(url, data=b"", headers={"Origin": "http://other.example"})
+    asked = urllib.request.Request(url, data=b"", headers={"Origin": "http://other.example"})
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(sent, timeout=20)
+        urllib.request.urlopen(asked, timeout=20)
     with refused.value:
         assert refused.value.code == 403
     assert reservations(visitor) == held
@@ -180,6 +184,50 @@ def test_a_visit_is_judged_as_that_of_an_agent(domain: Domain, done: bool, rewar
     verdict = judged(visitor, domain, task, ended[0])
     assert (verdict.valid, verdict.reward, verdict.parts) == (True, reward, {})
     assert judged(visitor, domain, task, None).reward == reward
+
+
+def sent(server: SiteServer, request: Request) -> str:
+    """Sends what a browser would send; the address that comes then, without the server's."""
+    body = None if request.body is None else encode(request.body).encode()
+    asked = urllib.request.Request(server.url + request.url, data=body)
+    with urllib.request.urlopen(asked, timeout=20) as answer:
+        return str(answer.url.removeprefix(server.url))
+
+
+def first_of_each_kind(domain: Domain) -> list[Task]:
+    found: dict[str, Task] = {}
+    for task in domain.tasks["train"]:
+        found.setdefault(task.kind, task)
+    return list(found.values())
+
+
+def test_tasks_of_all_kinds_are_solved_over_http(domain: Domain) -> None:
+    tasks = first_of_each_kind(domain)
+    assert len(tasks) == 10
+    for task in tasks:
+        visitor = on_task(domain, task, None)
+        ended: list[str] = []
+        state = visitor.start
+        with SiteServer(visitor, ended=ended.append) as served:
+            for call in gold_calls(task):
+                session = screen.session_of(state)
+                if call.name == "done":
+                    post(served.url + TASK_PATH, answer=call.arguments.get("answer", ""))
+                    break
+                after = WORLD.call(state, call).state
+                assert after is not None
+                if call.name == "click":
+                    opened = screen.open_page(state, session)
+                    node = screen.choices_of(opened, session).nodes[call.arguments["choice"]]
+                    outcome = click(opened.page, session["typed"], node.number)
+                    if isinstance(outcome, Request):
+                        assert sent(served, outcome) == screen.visit_of(screen.session_of(after)).address
+                state = after
+                assert dict(visitor.state.rows("account")) == dict(state.rows("account")), task.id
+        verdict = judged(visitor, domain, task, ended[0])
+        assert verdict.reward == 1.0, (task.id, verdict)
+        if task.criteria:
+            assert judged(visitor, domain, task, "I do not know").reward == 0.0
 
 
 def test_a_task_of_another_site_is_refused(domain: Domain) -> None:
@@ -239,18 +287,22 @@ def test_the_command_prints_the_verdict_when_it_is_left(domain: Domain, how: str
     assert f"End the visit at {said['base_url']}{TASK_PATH}" in err
 
 
-def test_the_file_of_an_own_site_is_served(tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_task", [False, True])
+def test_the_file_of_an_own_site_is_served(tmp_path: Path, with_task: bool) -> None:
     own = tmp_path / "reading.yaml"
-    shutil.copy(Path(loading.__file__).with_name("library.yaml"), own)
-    own.write_text(own.read_text(encoding="utf-8").replace("name: library", "name: reading"), encoding="utf-8")
-    with subprocess.Popen([*COMMAND, str(own)], stdout=subprocess.PIPE, text=True) as process:
+    text = Path(loading.__file__).with_name("library.yaml").read_text(encoding="utf-8")
+    own.write_text(text.replace("name: library", "name: reading"), encoding="utf-8")
+    task = load_domain(domain_path("simia/mind2web-v0"), data=own).tasks["train"][0]
+    words = [str(own), *(["--task", task.id] if with_task else [])]
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert line.startswith("Aldermere Library is open at http://127.0.0.1:")
             assert "Search the catalogue" in get(line.split()[-1])[1]
             process.send_signal(signal.SIGTERM)
-            assert process.communicate(timeout=60)[0] == ""
+            rest = process.communicate(timeout=60)[0]
         finally:
             process.kill()
     assert process.returncode == 0
+    assert ("reward 0" in rest, f"Your task: {task.instruction}" in rest) == (with_task, with_task)

@@ -39,7 +39,7 @@ def serve_site(
     Raises:
         InputError: There is no such site, task or theme, or the port cannot be used.
     """
-    own = Path(name) if name not in sites() and Path(name).suffix in (".yaml", ".yml") else None
+    own = Path(name) if name not in sites() and Path(name).suffix == ".yaml" else None
     if own is None and name not in sites():
         fix = f"{did_you_mean(name, sites())}Name one of: {', '.join(sites())}; or the file of a site."
         raise InputError(f"there is no site {name!r}", where="NAME", fix=fix)
