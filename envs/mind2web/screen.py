@@ -24,7 +24,6 @@ from simia_gym.envs.mind2web.writing import PageText, released
 from simia_gym.state import State
 from simia_gym.state.table import Table
 from simia_gym.types import JsonObject, Row, Task, ToolCall
-from simia_gym.views.history import History
 
 NONE = "A"
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -216,11 +215,6 @@ def render(state: State, cause: Task | ToolCall | None = None) -> str:
         "Which element comes next, and what is done with it?\n\n"
         f"{NONE}. None of the above\n{lines}"
     )
-
-
-def newest(history: History) -> str:
-    """What a policy is shown of an episode: the newest page."""
-    return history.observation
 
 
 def info(state: State) -> Mapping[str, Any]:

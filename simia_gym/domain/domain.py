@@ -34,7 +34,7 @@ from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
 
 _REMEMBERED = 1024
-Hook = Literal["verify", "export", "export_folder", "doctor"]
+Hook = Literal["verify", "export", "export_folder", "doctor", "check"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
 """The splits that have files of tasks; ``all`` is both."""
@@ -416,7 +416,8 @@ class Domain:
         ``differences``, texts. ``export(domain, records)`` returns records as one JSON value in the benchmark's own
         format. ``export_folder(domain, state)`` returns the end of an episode as the bytes of files by their paths in a
         folder. ``doctor()`` yields what the domain needs of this machine: a name, whether it is in order (``None`` if
-        either is fine), and what was found.
+        either is fine), and what was found. ``check(domain)`` yields an `InputError` for each mistake in files
+        that only the domain's own code can read.
         """
         name, where = getattr(self.config, command), f"{self.folder / 'domain.yaml'}: {command}"
         return None if name is None else load_function(name, folder=self.folder, where=where)

@@ -33,6 +33,7 @@ from simia_gym.domain.domain import SPLITS, Domain, Hook
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.domain.tasks import TaskList, task_to_json
+from simia_gym.domain.world import own_code
 from simia_gym.errors import DomainError, Fault, InputError, PatchError
 from simia_gym.evaluation.cheats import Score, play_cheats
 from simia_gym.evaluation.gold import GoldPolicy, is_whole, try_gold
@@ -216,6 +217,9 @@ def _check_files(domain: Domain, report: Report) -> Problems:
     yield from manifest_problems(domain)
     for command in get_args(Hook):
         domain.hook(command)  # raises if it cannot be loaded
+    own = domain.hook("check")
+    if own is not None:
+        yield from own_code("check", lambda: list(own(domain)))
     fix = "Write a task into it, or leave the split out of domain.yaml."
     for split, name in config.tasks.items():
         if not domain.tasks.get(split):

@@ -135,3 +135,21 @@ def test_mistake_is_named(file: str, old: str, new: str, where: str, what: str, 
     assert found, [str(problem) for problem in problems]
     stand = [f"{problem.where}:" for problem in found]
     assert any(f"/{place}:" in where for place in places for where in stand), stand
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            'yield DomainError("the map is upside down", where="map.txt:3", fix="Turn it.")',
+            "map.txt:3: the map is upside",
+        ),
+        ("yield from domain.nothing", "check raised AttributeError"),
+    ],
+)
+def test_a_domain_checks_its_own_files(body: str, says: str, desk: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(desk, tmp_path / "desk"))
+    (folder / "maps.py").write_text(f"from simia_gym.errors import DomainError\n\n\ndef look(domain):\n    {body}\n")
+    with (folder / "domain.yaml").open("a", encoding="utf-8") as file:
+        file.write("check: maps.py:look\n")
+    assert any(says in str(one) for one in check_folder(folder).problems)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from simia_gym.envs.mind2web.browser.acting import Typing, click, select, submit, write_in
+from simia_gym.envs.mind2web.browser.acting import submit
 from simia_gym.envs.mind2web.browser.declared import outside
 from simia_gym.envs.mind2web.browser.names import names, role
 from simia_gym.envs.mind2web.browser.page import Page
 from simia_gym.envs.mind2web.browser.requests import Request
 from simia_gym.envs.mind2web.browser.themes import THEMES, Theme, draw
 from simia_gym.envs.mind2web.browser.tree import raw_text, text, walk
-from simia_gym.envs.mind2web.browser.values import Value, is_field
+from simia_gym.envs.mind2web.sites.checking import filled_in, walked
 from simia_gym.envs.mind2web.sites.loading import sites
 from simia_gym.envs.mind2web.sites.pages import FINAL, NO_PAGE, NO_ROW, REFUSED, Visit, blocks
 from simia_gym.envs.mind2web.sites.rows import Shelf
@@ -32,68 +32,29 @@ def shown(visit: Visit, shelf: Shelf, theme: Theme = THEMES[0]) -> Page:
     return Page(draw(blocks(visit, shelf), theme), visit.path, visit.query)
 
 
-def filled_in(page: Page, form: int) -> dict[str, Value]:
-    """Something that fits, in every field of a form that has to be filled in."""
-    typed: dict[str, Value] = {}
-    for node in page.controls[form]:
-        outcome: object = None
-        if node.kind == "list":
-            outcome = select(page, typed, node.number, text(page.options(node.number)[-1][0]))
-        elif node.kind == "radio":
-            outcome = click(page, typed, node.number)
-        elif is_field(node) and node.element.has("required"):
-            value = node.element.get("value") or node.element.get("min") or "new@post.example"
-            outcome = write_in(page, typed, node.number, value)
-        if isinstance(outcome, Typing):
-            typed = outcome.typed
-    return typed
-
-
-def walked(site: Site, theme: Theme, shelf: Shelf) -> dict[str, Page]:
-    """Pages that are reached from the start by links and by forms that ask: the first one of each kind of address."""
-    found: dict[str, Page] = {}
-    waiting = [Request("GET", site.start)]
-    while waiting:
-        request = waiting.pop(0)
-        name = site.paths[request.path]
-        key = f"{name} {sorted(one for one, value in request.query or () if value)}"
-        if key in found or len(found) > 80:
-            continue
-        page = found[key] = shown(Visit(request.path, request.query, SEED), shelf, theme)
-        for node in page.actable():
-            tries: list[dict[str, Value]] = [{}]
-            if node.kind == "submit":
-                tries.append(filled_in(page, node.form))
-            for typed in tries:
-                outcome = click(page, typed, node.number)
-                if isinstance(outcome, Request) and outcome.method == "GET":
-                    waiting.append(outcome)
-    return found
-
-
 @in_every_theme
 @each
 def test_every_page_is_reached_and_lies_in_the_declared_part_of_html(site: Site, theme: Theme) -> None:
-    found = walked(site, theme, shelf_of(site, *drawn(site)))
-    assert {key.split(" ")[0] for key in found} == set(site.pages)
-    for key, page in found.items():
-        assert outside(page.body) == [], key
+    found = walked(site, theme, shelf_of(site, *drawn(site)), SEED)
+    assert {name for name, _ in found} == set(site.pages)
+    for name, page in found:
+        assert outside(page.body) == [], name
         heading = next(text(one) for one in walk(page.body) if one.tag == "h1")
         assert heading not in (NO_PAGE, NO_ROW)
-        assert heading.startswith(fixed(site.pages[key.split(" ")[0]].heading))
-        assert all(names(page).values()), key
+        assert heading.startswith(fixed(site.pages[name].heading))
+        assert all(names(page).values()), name
 
 
 @in_every_theme
 @each
 def test_what_a_page_offers_is_told_apart_by_its_words(site: Site, theme: Theme) -> None:
-    for key, page in walked(site, theme, shelf_of(site, *drawn(site))).items():
+    for name, page in walked(site, theme, shelf_of(site, *drawn(site)), SEED):
         called = names(page)
-        of_rows = site.pages[key.split(" ")[0]].rows
+        of_rows = site.pages[name].rows
         words = {step.words for step in of_rows.steps} if of_rows else set()
         once = [(role(node), called[node.number]) for node in page.actable() if called[node.number] not in words]
         radios = sum(node.kind == "radio" for node in page.actable())
-        assert len(set(once)) >= len(once) - radios, key
+        assert len(set(once)) >= len(once) - radios, name
 
 
 @each_form

@@ -9,9 +9,12 @@ from pathlib import Path
 from simia_gym.domain.data import DomainData, files_hash
 from simia_gym.envs._work.numbers import check_number
 from simia_gym.envs.mind2web.browser.themes import THEMES
+from simia_gym.envs.mind2web.sites.checking import mistakes_on_pages
 from simia_gym.envs.mind2web.sites.loading import add_site
+from simia_gym.envs.mind2web.sites.spec import Site
 from simia_gym.envs.mind2web.state import schema, tables_of
 from simia_gym.envs.mind2web.work.generate import SiteTasks
+from simia_gym.errors import DomainError, InputError
 from simia_gym.types import Split, Task
 
 
@@ -19,9 +22,9 @@ def own_sites(files: Sequence[Path]) -> DomainData:
     """Load the files of sites. Train and test have one task of each kind; any number more can be generated.
 
     Raises:
-        InputError: A file has mistakes, or no task of a kind can be drawn from it.
+        InputError: Files have mistakes, all of which are named, or no task of a kind can be drawn from one.
     """
-    sites = [add_site(file) for file in files]
+    sites = _checked(files)
     kinds = [(maker, name) for maker in map(SiteTasks, sites) for name in maker.site.kinds]
 
     def task(split: Split, number: int, mark: str) -> Task:
@@ -41,3 +44,19 @@ def own_sites(files: Sequence[Path]) -> DomainData:
         state_schema=schema(sites),
         hash=files_hash(files),
     )
+
+
+def _checked(files: Sequence[Path]) -> list[Site]:
+    """The sites of files without mistakes, whose pages are reached and lie in the declared part of HTML."""
+    sites: list[Site] = []
+    problems: list[InputError] = []
+    for file in files:
+        try:
+            sites.append(site := add_site(file))
+        except DomainError as error:
+            problems += error.problems or (error,)
+        else:
+            problems += mistakes_on_pages(site, str(file))
+    if problems:
+        raise DomainError.of(problems)
+    return sites
