@@ -301,7 +301,8 @@ def test_the_file_of_an_own_site_is_served(tmp_path: Path, with_task: bool) -> N
             assert line.startswith("Aldermere Library is open at http://127.0.0.1:")
             assert "Search the catalogue" in get(line.split()[-1])[1]
             process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=60)[0]
+            rest = process.stdout.read()
+            process.wait(timeout=60)
         finally:
             process.kill()
     assert process.returncode == 0
