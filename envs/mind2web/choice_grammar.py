@@ -11,7 +11,8 @@ CLICK needs no value. ``Answer: A.``, none of the above, shows further elements;
 As in the published parser the first ``Answer:`` counts, after thinking is stripped: what a model writes behind its
 first answer is often a page that it invents, with the next answer to it. Here the action and the value are those that
 follow that answer, and what cannot be read is an error. With ``compat="mind2web"`` a reply is read as published,
-letters to F, first action and value of the whole text, and what cannot be read counts as A.
+letters to F, first action and value of the whole text, and what cannot be read counts as A. Only a reply that is
+nothing but ``Answer: A.`` and ``Action: DONE``, maybe with a value, ends there.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from simia_gym.types import Action, Calls, JsonObject, Message, ToolCall
 
 EXAMPLE = "Thought: The branch is chosen in the list.\nAnswer: C.\nAction: SELECT\nValue: Pickup"
 NONE = "A"
+_END = f"Answer: {NONE}.\nAction: DONE"
+_ONLY_END = re.compile(rf"{re.escape(_END)}(?:\nValue: ([^\n]*+))?")
 _ANSWER = re.compile(r"\b(?i:answer)[ \t]*+:?\*{0,2}+:?[ \t*(]*+([A-Z])(?![\w'])")
 _ACTION = re.compile(r"\b(?i:action)[ \t]*+:?\*{0,2}+:?[ \t*]*+([A-Za-z]+)")
 _VALUE = re.compile(r"\b(?i:value)(?::\*{0,2}+|\*{0,2}+:)[ \t]*+([^\n]*+)")
@@ -156,6 +159,8 @@ def _read(letter: str, rest: str) -> ToolCall:
 
 def _as_published(body: str) -> Calls:
     """The call of a reply as published. One that names an element and no action clicks without an operation."""
+    if end := _ONLY_END.fullmatch(body):
+        return Calls((ToolCall("done", {"answer": end[1]} if end[1] else {}),))
     choice, answer = read_reply(body), PUBLISHED_ANSWER.search(body)
     thought = _thought(body if answer is None else body[: answer.start()])
     if choice.letter == NONE:
@@ -180,7 +185,7 @@ def _written(call: ToolCall) -> str:
         return f"Answer: {choice}.\nAction: {names[call.name]}\nValue: {call.arguments.get('value')}"
     if call.name == "done":
         answer = call.arguments.get("answer")
-        return f"Answer: {NONE}.\nAction: DONE" + (f"\nValue: {answer}" if answer else "")
+        return _END + (f"\nValue: {answer}" if answer else "")
     return f"Answer: {NONE}."
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from simia_gym.domain.data import DomainData
 from simia_gym.envs.mind2web.recorded.opened import open_recordings
 from simia_gym.envs.mind2web.recorded.world import PUBLISHED, SCHEMA
 from simia_gym.envs.mind2web.work.own import own_sites
-from simia_gym.types import Task
+from simia_gym.types import Split, Task
 
 _MOST_TURNS = 40
 _POLICY = """# Your task
@@ -33,21 +35,22 @@ def load(path: Path) -> DomainData:
 
 
 def _recordings(path: Path) -> DomainData:
-    """One task a recorded step."""
     found = open_recordings(path)
-    tasks = [
-        Task(
-            id=key,
-            split="train",
-            kind=step.op.lower(),
-            instruction=task.request,
-            options={"data": found.hash, "step": key},
-        )
-        for key, (task, step) in found.steps.items()
-    ]
+
+    def tasks(options: Mapping[str, Any]) -> Mapping[Split, Sequence[Task]]:
+        """One task a step; those that nobody can solve are left out where scores are no published ones."""
+        whole = options.get("compat") == PUBLISHED
+        return {
+            "train": [
+                Task(key, "train", step.op.lower(), instruction=task.request, options={"data": found.hash, "step": key})
+                for key, (task, step) in found.steps.items()
+                if whole or found.may_be_solved(step, options["top_k"])
+            ]
+        }
+
     return DomainData(
         tables={"session": {}},
-        tasks={"train": tasks},
+        tasks=tasks,
         policy=_POLICY,
         options={"compat": PUBLISHED},
         reward="simia_gym.envs.mind2web.recorded.reward:StepReward",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.types import Row, Split, Task
 
+Tasks: TypeAlias = Mapping[Split, Sequence[Task]]
 SETTINGS = ("max_turns", "grammar", "history", "world")
 """What data may set of the keys of ``domain.yaml``."""
 
@@ -20,7 +21,7 @@ class DomainData:
 
     Attributes:
         tables: The initial state that all tasks share, as ``{table: {key: row}}``.
-        tasks: The tasks of each split.
+        tasks: The tasks of each split, or a function of the options that returns them.
         generator: Makes any number of further tasks, ``generate(split, index)``; the domain's own makes none of these
             data.
         policy: The policy text for the system message.
@@ -37,7 +38,7 @@ class DomainData:
     """
 
     tables: Mapping[str, Mapping[str, Row]] | None = None
-    tasks: Mapping[Split, Sequence[Task]] | None = None
+    tasks: Tasks | Callable[[Mapping[str, Any]], Tasks] | None = None
     generator: Callable[[Split, int], Task] | None = None
     policy: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

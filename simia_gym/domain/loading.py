@@ -114,7 +114,7 @@ class _Loader:
         base = self.try_(lambda: self._state(data), State.from_tables({}))
         cues = self.try_(self._cues, {})
         rubric = self.try_(self._rubric, [])
-        tasks = self._tasks(data)
+        tasks = self.try_(lambda: self._tasks(data, options), {})
         if self.problems:
             once = {str(problem): problem for problem in self.problems}  # several parts may need what has a mistake
             raise DomainError.of(list(once.values()), "; `simia check` lists them")
@@ -283,9 +283,9 @@ class _Loader:
         Cues(content, Lines(self.folder / str(self.config.cues)).where)
         return cast("JsonObject", content)
 
-    def _tasks(self, data: DomainData | None) -> Mapping[Split, Sequence[Task]]:
+    def _tasks(self, data: DomainData | None, options: Mapping[str, Any]) -> Mapping[Split, Sequence[Task]]:
         if data is not None and data.tasks is not None:
-            return data.tasks
+            return data.tasks(options) if callable(data.tasks) else data.tasks
         tasks: dict[Split, Sequence[Task]] = {"train": (), "test": ()}
         places: dict[str, str] = {}
         for split, name in self.config.tasks.items():

@@ -93,7 +93,9 @@ def test_what_is_refused_and_what_it_is_as_published(text: str, code: str) -> No
         ("Answer: C.\nAction: HOVER", click("C", op=""), ""),
         ("Answer: C.\nAction: TYPE", typing("C", ""), ""),
         ("Action: TYPE\nValue: x\nAnswer: C.\nAction: CLICK", typing("C", "x"), "Action: TYPE\nValue: x"),
-        ("Answer: A.\nAction: DONE", MORE, ""),
+        ("Answer: A.\nAction: DONE", DONE, ""),
+        ("Answer: A.\nAction: DONE\nValue: 3", ToolCall("done", {"answer": "3"}), ""),
+        ("So.\nAnswer: A.\nAction: DONE", MORE, "So."),
         ("<think>Answer: B.</think>Answer: C.\nAction: CLICK", click("C"), ""),
     ],
 )

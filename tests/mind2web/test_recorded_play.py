@@ -17,6 +17,7 @@ from simia_gym.cli.app import run as simia
 from simia_gym.common.event_loop import run_inline
 from simia_gym.errors import InputError
 from simia_gym.record.records import read_records
+from simia_gym.rollout.play import play as play_episode
 from simia_gym.types import Verdict
 from tests.mind2web import recorded_sample as sample
 
@@ -159,16 +160,40 @@ def test_a_reply_without_an_action_names_an_element(tmp_path: Path) -> None:
     assert (verdict.parts["element_accuracy"], verdict.parts["action_f1"]) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("data", "top_k", "found"),
-    [("soup_soup-u1", 50, (False, False)), ("", 5, (True, False))],
-)
-def test_steps_that_nobody_can_solve(tmp_path: Path, data: str, top_k: int, found: tuple[bool, bool]) -> None:
-    path = written(tmp_path, None if data else crowd(9, 8))
+def test_a_step_without_a_right_element_counts_0_or_is_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    verdict, _ = play(suite(path), always("Answer: A."), task="soup_soup-u1")
+    assert (verdict.reward, verdict.parts["positive_in_page"], verdict.parts["positive_in_top_k"]) == (
+        0.0,
+        False,
+        False,
+    )
+    ids = [[task.id for task in suite(path, compat=compat).tasks] for compat in ("mind2web", None)]
+    assert len(ids[0]) == 6
+    assert ids[1] == [name for name in ids[0] if name != "soup_soup-u1"]
+
+
+def test_a_step_outside_the_top_k_counts_0_or_has_no_reward(tmp_path: Path) -> None:
+    path = written(tmp_path, crowd(9, 8))
     for compat, reward in (("mind2web", 0.0), (None, None)):
-        verdict, _ = play(suite(path, compat=compat, top_k=top_k), always("Answer: A."), task=data)
-        assert (verdict.parts["positive_in_page"], verdict.parts["positive_in_top_k"]) == found
+        verdict, _ = play(suite(path, compat=compat, top_k=5), always("Answer: A."))
         assert (verdict.reward, verdict.valid) == (reward, reward is not None)
+        assert (verdict.parts["positive_in_page"], verdict.parts["positive_in_top_k"]) == (True, False)
+    ranks = {"ranks": {"parcel_parcel-u0": {str(100 + n): n for n in range(9)}}}
+    (tmp_path / "ranks.json").write_text(json.dumps(ranks))
+    assert len(suite(tmp_path, compat=None, top_k=9).tasks) == 1
+    with pytest.raises(InputError, match="no tasks in split"):
+        suite(tmp_path, compat=None, top_k=8)
+
+
+@pytest.mark.parametrize("policy", ["null", "claimer", "refuser", "random"])
+def test_idle_players_win_nothing(tmp_path: Path, policy: str) -> None:
+    made = suite(written(tmp_path))
+    for number, task in enumerate(made.tasks):
+        episode = made.episode()
+        run_inline(play_episode(episode, task, seed=number, policy=made.load_policy(policy)()))
+        assert episode.verdict is not None
+        assert (episode.verdict.valid, episode.verdict.reward) == (True, 0.0)
 
 
 def test_the_calls_of_the_other_grammar_do_the_same(tmp_path: Path) -> None:

@@ -36,6 +36,14 @@ class Recordings:
         """The steps by their keys, each after its task."""
         return {step.key: (task, step) for task in self.tasks for step in task.steps}
 
+    def may_be_solved(self, step: Step, top_k: int) -> bool:
+        """Whether a right element may be asked about, as far as it can be said without reading the page."""
+        right = [candidate.id for candidate in step.right()]
+        if self.ranks is None:
+            return bool(right)
+        ranks = self.ranks.get(step.key, {})
+        return any(ranks.get(name, 0) < top_k for name in right)
+
     def ranked(self, key: str) -> list[str]:
         """A step's candidates that are in its page, best first.
 
