@@ -376,9 +376,9 @@ def _of_draw(site: Site, place: Place, draw: Draw, holds: Callable[[str], bool])
     yield from _known((*place, "of"), "table", draw.of, site.tables)
     if draw.of in site.tables:
         yield from _of_where(site, (*place, "where"), draw.of, draw.where, holds)
-        for key, column in (("least", draw.least), ("most", draw.most), *(("alone", one) for one in draw.alone)):
-            if column is not None:
-                yield from _known((*place, key), "column", column, site.tables[draw.of].columns)
+        for key, named in (("least", draw.least), ("most", draw.most), *(("alone", one) for one in draw.alone)):
+            if named is not None:
+                yield from _known((*place, key), "column", named, site.tables[draw.of].columns)
     if draw.without is not None:
         yield from _known((*place, "without"), "table", draw.without, site.tables)
         columns = site.tables[draw.without].columns.values() if draw.without in site.tables else ()
