@@ -8,7 +8,7 @@ from typing import Any
 
 from simia_gym.domain.data import DomainData
 from simia_gym.envs.mind2web.recorded.opened import open_recordings
-from simia_gym.envs.mind2web.recorded.world import PUBLISHED, SCHEMA
+from simia_gym.envs.mind2web.recorded.world import ENDS, PUBLISHED, SCHEMA
 from simia_gym.envs.mind2web.work.own import own_sites
 from simia_gym.types import Split, Task
 
@@ -55,6 +55,7 @@ def _recordings(path: Path) -> DomainData:
         options={"compat": PUBLISHED},
         reward="simia_gym.envs.mind2web.recorded.reward:StepReward",
         max_turns=_MOST_TURNS,
+        ends=[ENDS],
         grammar="choice",
         world="simia_gym.envs.mind2web.recorded.world:RecordedWorld",
         state_schema=SCHEMA,

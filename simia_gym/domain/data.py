@@ -11,7 +11,7 @@ from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.types import Row, Split, Task
 
 Tasks: TypeAlias = Mapping[Split, Sequence[Task]]
-SETTINGS = ("max_turns", "grammar", "history", "world")
+SETTINGS = ("max_turns", "ends", "grammar", "history", "world")
 """What data may set of the keys of ``domain.yaml``."""
 
 
@@ -30,6 +30,7 @@ class DomainData:
         user: The default user simulator.
         reward: The Reward class, as ``package.module:Name``.
         max_turns: The turn limit.
+        ends: The rules that end an episode, as the key of ``domain.yaml``.
         grammar: The name of the grammar that is the default; one of the domain's.
         history: What a policy is shown, as the key of ``domain.yaml``.
         world: The World class, as ``package.module:Name``, for data whose tables differ from the domain's.
@@ -45,6 +46,7 @@ class DomainData:
     user: str | None = None
     reward: str | None = None
     max_turns: int | None = None
+    ends: Sequence[Mapping[str, Any]] | None = None
     grammar: str | None = None
     history: str | None = None
     world: str | None = None

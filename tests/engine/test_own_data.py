@@ -72,6 +72,7 @@ JARS = {
     "tasks": [{**TASK, "goal": [{"op": "test", "path": "/jars/j/lids", "value": 1}]}],
     "state_schema": {"tables": {"jars": {"row": {"type": "object", "required": ["lids"]}, "goal": False}}},
     "world": "world.py:Jars",
+    "ends": [{"path": "/jars/j/lids", "value": 1, "reason": "turned"}],
 }
 
 
@@ -128,8 +129,8 @@ def test_data_may_bring_its_own_tables_world_and_schema(own: Path) -> None:
     assert rb"\"lids\"" in b"".join(known.prompt.chunks)
     episode = made.episode()
     run_inline(episode.reset(made.tasks[0], seed=1))
-    run_inline(episode.step(call("turn", jar="j")))
-    assert episode.state.at("/jars/j/lids") == 1
+    assert run_inline(episode.step(call("turn", jar="j"))).terminated
+    assert (episode.state.at("/jars/j/lids"), episode.ended) == (1, "turned")
     assert next(iter(suite(own).domain.specs)) == "add"
     data = str(own.parent / "data.json")
     assert list(KnownDomain(own, {}, OracleOptions(data=data)).world.tools) == ["turn"]
@@ -150,6 +151,7 @@ def test_data_may_bring_a_generator_of_its_own(own: Path) -> None:
     [
         ({"grammar": "laud"}, "data: grammar: counter has no grammar 'laud'. Did you mean 'loud'?"),
         ({"max_turns": 0}, "data: max_turns: Input should be greater than or equal to 1, got 0"),
+        ({"ends": [{"path": "jars", "value": 1}]}, "data: ends[0].path: String should match pattern"),
         ({"history": "pages"}, "there is no history 'pages'"),
         ({"world": "world.py:Loud"}, "no World class"),
     ],

@@ -131,6 +131,21 @@ def test_each_turn_is_one_query_and_shows_the_recorded_history(tmp_path: Path) -
         assert "Button 2 ->" not in text
 
 
+def test_every_form_of_the_data_plays_alike(tmp_path: Path) -> None:
+    listed, rows, folder = tmp_path / "a.json", tmp_path / "b.jsonl", tmp_path / "c"
+    (folder / "more").mkdir(parents=True)
+    listed.write_text(json.dumps(sample.tasks()))
+    rows.write_text("\n".join(map(json.dumps, sample.rows())))
+    (folder / "0.json").write_text(json.dumps(sample.tasks()[:1]))
+    (folder / "more" / "1.json").write_text(json.dumps(sample.tasks()[1:]))
+    played = []
+    for path in (listed, rows, folder):
+        made = suite(path)
+        played.append([play(made, always("Answer: B.\nAction: CLICK"), task=task.id)[1] for task in made.tasks])
+        assert [task.kind for task in made.tasks] == ["click", "select", "click", "type", "click", "click"]
+    assert played[0] == played[1] == played[2]
+
+
 def test_the_shuffle_follows_from_the_seed_and_nothing_from_the_answer(tmp_path: Path) -> None:
     def shown(right: int, seed: int) -> list[str]:
         made = suite(written(tmp_path, crowd(30, right)))

@@ -37,7 +37,8 @@ def verify(domain: Domain, *, data: Path | None, rollouts: Path | None) -> JsonO
             f"the data has no step {unknown}", where=str(rollouts), fix="Give the data of these predictions."
         )
     top_k = domain.options["top_k"]
-    ranked = {key: recordings.ranked(key) for key in recordings.steps}
+    most = max(top_k, *RECALLS)
+    ranked = {key: recordings.ranked(key)[:most] for key in recordings.steps}
     best = {key: set(names[:top_k]) for key, names in ranked.items()}
     rights = {key: {each.id for each in step.right()} for key, (_, step) in recordings.steps.items()}
     found = recalls((ranked[key], right) for key, right in rights.items())

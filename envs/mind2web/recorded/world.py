@@ -7,7 +7,6 @@ The state holds the queue of candidates and what was chosen last; the page stays
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from simia_gym.contracts import EPISODE
@@ -18,7 +17,7 @@ from simia_gym.envs.mind2web.recorded.page import prompt
 from simia_gym.envs.mind2web.recorded.tournament import NO_CHOICE, Choice, Tournament
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
-from simia_gym.types import Feedback, JsonObject, Row, Task, ToolCall, Transition
+from simia_gym.types import JsonObject, Row, Task, ToolCall
 
 PUBLISHED = "mind2web"
 BEST = 50
@@ -30,7 +29,7 @@ SCHEMA: JsonObject = {
             "goal": False,
             "row": {
                 "type": "object",
-                "required": ["data", "step", "best", "top_k", "tournament", "asked", "given_up"],
+                "required": ["data", "step", "best", "top_k", "tournament", "asked", "over", "given_up"],
                 "additionalProperties": False,
                 "properties": {
                     "data": {"type": "string"},
@@ -39,12 +38,14 @@ SCHEMA: JsonObject = {
                     "top_k": {"type": "integer"},
                     "tournament": {"type": "object"},
                     "asked": {"type": "integer"},
+                    "over": {"type": "boolean"},
                     "given_up": {"type": "boolean"},
                 },
             },
         }
     }
 }
+ENDS: JsonObject = {"path": "/session/main/over", "value": True, "reason": "answered"}
 _RENDER = "simia_gym.envs.mind2web.recorded.world:render"
 _MOST = 100
 _OVER = "This step is over."
@@ -110,7 +111,7 @@ class RecordedWorld(World):
         Args:
             answer: Recorded steps ask no question; leave it out.
         """
-        db.put("session", "main", {**session_of(db.state), "given_up": True})
+        db.put("session", "main", {**session_of(db.state), "over": True, "given_up": True})
         return _OVER
 
     def opening(self, db: Draft, task: Task) -> str:
@@ -123,20 +124,13 @@ class RecordedWorld(World):
         asked = best[: self._top_k]
         match = Tournament(asked, page_order=page_of(step).ordered(asked), seed=seed, published=self._published)
         row: JsonObject = {"data": data, "step": key, "best": best[: max(BEST, self._top_k)], "top_k": self._top_k}
-        row |= {"tournament": match.to_row(), "asked": 0, "given_up": False}
+        row |= {"tournament": match.to_row(), "asked": 0, "over": False, "given_up": False}
         db.put("session", "main", row)
         return _text(row)
 
     def info(self, state: State) -> Mapping[str, Any]:
         """Give the words of the choices by their letters."""
         return {"choices": dict(zip("BCDEF", _shown(session_of(state))[1], strict=False))}
-
-    async def execute(self, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition:
-        """Run a call; the answer to the last query ends the episode."""
-        answer = await super().execute(state, call, feedback)
-        if answer.end is not None or answer.state is None or _asks(session_of(answer.state)):
-            return answer
-        return replace(answer, end="answered")
 
     def _answer(self, db: Draft, choice: Choice) -> None:
         row = session_of(db.state)
@@ -148,7 +142,8 @@ class RecordedWorld(World):
             raise ToolError(f"There is no choice {choice.letter}.", "no_choice", why)
         if query:
             match.answer(choice)
-        db.put("session", "main", {**row, "tournament": match.to_row(), "asked": row["asked"] + 1})
+        changed = {"tournament": match.to_row(), "asked": row["asked"] + 1, "over": match.query is None}
+        db.put("session", "main", {**row, **changed})
 
 
 def session_of(state: State) -> Row:
@@ -169,18 +164,13 @@ def render(state: State, cause: ToolCall | None = None) -> str:
 
 
 def _text(row: Row) -> str:
-    if not _asks(row):
+    if row["over"]:
         return _OVER
     task, step = opened(row["data"]).steps[row["step"]]
     return prompt(*_shown(row), request=task.request, done=task.reprs[: step.index])
 
 
-def _asks(row: Row) -> bool:
-    """Whether an answer is awaited: of every step one at least, also where there is nothing to choose."""
-    return not row["given_up"] and (row["tournament"]["query"] is not None or not row["asked"])
-
-
 def _shown(row: Row) -> tuple[str, Sequence[str]]:
-    """The page around the candidates of the query, and these in words."""
+    """The page around the candidates of the query, and these in words; nothing where there is nothing to choose."""
     query = row["tournament"]["query"]
     return pruned(opened(row["data"]).steps[row["step"]][1], tuple(query)) if query else ("", ())
