@@ -155,6 +155,7 @@ class AirlineWorld(Tau2World):
         ),
         writes=("reservations", "users/*/reservations", BALANCES, SEATS),
         render=f"{SEARCH}:booked",
+        always_changes=True,
     )
     def book_reservation(
         self,
@@ -226,6 +227,7 @@ class AirlineWorld(Tau2World):
         reads=(RESERVATION, OLD_DEPARTURES),
         writes=("reservations/*/payment_history", "reservations/*/status", SEATS),
         render=SHOW,
+        always_changes=True,
     )
     def cancel_reservation(self, db: Draft, reservation_id: str) -> Row:
         """Cancel a whole reservation. Its payments go back to the payment methods within 5 to 7 business days.
@@ -257,6 +259,7 @@ class AirlineWorld(Tau2World):
             SEATS,
         ),
         render=SHOW,
+        always_changes=True,
     )
     def update_reservation_flights(
         self, db: Draft, reservation_id: str, cabin: Cabin, flights: Flights, payment_id: str
@@ -303,6 +306,7 @@ class AirlineWorld(Tau2World):
             BALANCES,
         ),
         render=SHOW,
+        always_changes=True,
     )
     def update_reservation_baggages(
         self, db: Draft, reservation_id: str, total_baggages: Bags, nonfree_baggages: Bags, payment_id: str
@@ -327,7 +331,7 @@ class AirlineWorld(Tau2World):
         changed["total_baggages"], changed["nonfree_baggages"] = total_baggages, nonfree_baggages
         return changed
 
-    @tool(effect="write", reads=(RESERVATION,), writes=("reservations/*/passengers",), render=SHOW)
+    @tool(effect="write", reads=(RESERVATION,), writes=("reservations/*/passengers",), render=SHOW, always_changes=True)
     def update_reservation_passengers(
         self, db: Draft, reservation_id: str, passengers: Annotated[list[Passenger], Field(min_length=1)]
     ) -> Row:
@@ -351,6 +355,7 @@ class AirlineWorld(Tau2World):
         effect="write",
         reads=("users/{user_id}#user_id,payment_methods",),
         writes=(BALANCES,),
+        always_changes=True,
     )
     def send_certificate(self, db: Draft, user_id: str, amount: Annotated[int, Field(ge=1)]) -> str:
         """Give a customer a travel certificate as compensation.

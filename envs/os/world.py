@@ -52,6 +52,7 @@ class OsWorld(World):
         reads=("shell/main", FILES, SCRATCH, "times", LISTING),
         writes=("files/*", "scratch/*", "times/*", "shell/main"),
         masks=MASKS,
+        always_changes=True,
     )
     async def bash_action(self, db: Draft, script: str) -> str:
         """Run a script of bash, and read its output. The shell goes on from script to script.

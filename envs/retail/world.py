@@ -125,6 +125,7 @@ class RetailWorld(Tau2World):
         reads=(ORDER, METHODS),
         writes=("orders/*/status", "orders/*/cancel_reason", *MOVES_MONEY),
         render=SHOW_ORDER,
+        always_changes=True,
     )
     def cancel_pending_order(self, db: Draft, order_id: str, reason: str) -> Row:
         """Cancel a pending order and refund it to the payment method it was paid with.
@@ -153,7 +154,7 @@ class RetailWorld(Tau2World):
         changed["cancel_reason"] = reason
         return changed
 
-    @tool(effect="write", reads=(ORDER,), writes=("orders/*/address",), render=SHOW_ORDER)
+    @tool(effect="write", reads=(ORDER,), writes=("orders/*/address",), render=SHOW_ORDER, always_changes=True)
     def modify_pending_order_address(
         self, db: Draft, order_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
     ) -> Row:
@@ -176,7 +177,7 @@ class RetailWorld(Tau2World):
         changed["address"] = address.model_dump()
         return changed
 
-    @tool(effect="write", reads=(ORDER, METHODS), writes=MOVES_MONEY, render=SHOW_ORDER)
+    @tool(effect="write", reads=(ORDER, METHODS), writes=MOVES_MONEY, render=SHOW_ORDER, always_changes=True)
     def modify_pending_order_payment(self, db: Draft, order_id: str, payment_method_id: str) -> Row:
         """Have a pending order paid with another of the customer's payment methods; the present one is refunded.
 
@@ -210,6 +211,7 @@ class RetailWorld(Tau2World):
         reads=(ORDER, METHODS, NEW_ITEMS),
         writes=("orders/*/status", "orders/*/items", *MOVES_MONEY),
         render=SHOW_ORDER,
+        always_changes=True,
     )
     def modify_pending_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str
@@ -237,7 +239,9 @@ class RetailWorld(Tau2World):
         changed["status"] = MODIFIED
         return changed
 
-    @tool(effect="write", reads=("users/{user_id}",), writes=("users/*/address",), render=SHOW_USER)
+    @tool(
+        effect="write", reads=("users/{user_id}",), writes=("users/*/address",), render=SHOW_USER, always_changes=True
+    )
     def modify_user_address(
         self, db: Draft, user_id: str, address1: str, address2: str, city: str, state: str, country: str, zip: str
     ) -> Row:
@@ -265,6 +269,7 @@ class RetailWorld(Tau2World):
         reads=(ORDER, METHODS),
         writes=("orders/*/status", "orders/*/return_items", "orders/*/return_payment_method_id"),
         render=SHOW_ORDER,
+        always_changes=True,
     )
     def return_delivered_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], payment_method_id: str
@@ -304,6 +309,7 @@ class RetailWorld(Tau2World):
             "orders/*/exchange_price_difference",
         ),
         render=SHOW_ORDER,
+        always_changes=True,
     )
     def exchange_delivered_order_items(
         self, db: Draft, order_id: str, item_ids: list[str], new_item_ids: list[str], payment_method_id: str

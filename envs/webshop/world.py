@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simia_gym.domain.tools import tool
+from simia_gym.domain.tools import DeclaredError, tool
 from simia_gym.domain.world import World
 from simia_gym.envs.webshop import pages, screen
 from simia_gym.envs.webshop.pages import BACK, BUY, NEXT, PREVIOUS, START, SUB_PAGES, Part
@@ -23,6 +23,9 @@ from simia_gym.types import JsonObject, Row, Task
 PAGE: JsonObject = {"view": "simia_gym.envs.webshop.screen:rows", "table": "products"}
 HITS: JsonObject = {"view": "simia_gym.envs.webshop.search:hits", "table": "hits"}
 RENDER = "simia_gym.envs.webshop.screen:render"
+EMPTY = DeclaredError("empty_keywords", "The keywords are empty.")
+NO_BAR = DeclaredError("no_search_bar", "This page has no search bar.")
+NOT_CLICKABLE = DeclaredError("not_clickable", "'{value}' cannot be clicked here.")
 
 
 class WebShopWorld(World):
@@ -41,7 +44,13 @@ class WebShopWorld(World):
         self._search_anywhere = anywhere
 
     @tool(
-        effect="write", reads=("session/main", HITS, PAGE), writes=("session/main",), render=RENDER, render_errors=True
+        effect="write",
+        reads=("session/main", HITS, PAGE),
+        writes=("session/main",),
+        render=RENDER,
+        render_errors=True,
+        always_changes=True,
+        errors=(EMPTY, NO_BAR),
     )
     def search(self, db: Draft, keywords: str) -> None:
         """Type keywords into the search bar and look at the results.
@@ -62,7 +71,15 @@ class WebShopWorld(World):
         found = index_of(db.state).results(words) if row is None else row["asins"]
         db.put("session", "main", {**session, **START, "page": "results", "keywords": words, "results": found})
 
-    @tool(effect="write", reads=("session/main", PAGE), writes=("session/main",), render=RENDER, render_errors=True)
+    @tool(
+        effect="write",
+        reads=("session/main", PAGE),
+        writes=("session/main",),
+        render=RENDER,
+        render_errors=True,
+        always_changes=True,
+        errors=(NOT_CLICKABLE,),
+    )
     def click(self, db: Draft, value: str) -> None:
         """Press a button or a link, or choose an option, by its name.
 

@@ -106,6 +106,12 @@ class EnvConfig(Settings):
     shadow: bool = setting(
         False, "Compare every answer of the model with the world's and count the differences.", panel=MODELS
     )
+    shadow_faults: bool = setting(
+        False,
+        "Compare as shadow does; an answer whose outcome or changes are not the world's is a fault, so that a wrong"
+        " state is never a zero.",
+        panel=MODELS,
+    )
     grammar: str | None = setting(
         None, "Grammar, if the domain has several.", metavar="NAME", panel=WORLD, unset="its first"
     )
@@ -115,6 +121,11 @@ class EnvConfig(Settings):
         panel=WORLD,
         unset="the grammar's formats alone",
     )
+
+    @property
+    def shadowed(self) -> bool:
+        """Whether the answers of a model are compared with the world's."""
+        return self.shadow or self.shadow_faults
 
     def __post_init__(self) -> None:
         """Check that no settings contradict each other or have no effect."""
@@ -131,6 +142,9 @@ class EnvConfig(Settings):
             raise InputError(what, where="replay_from", fix="Add simulator='replay' (--simulator replay).")
         if self.votes != 1 and self.judge is None:
             raise InputError("votes has no effect without a judge", where="votes", fix="Add judge='llm' (--judge llm).")
+        if self.shadow_faults and self.strategy == "reference":
+            what = "shadow_faults is for states, and the strategy reference keeps none"
+            raise InputError(what, where="shadow_faults", fix="Leave it out, or use strategy='ledger'.")
         if self.env == CUSTOM and not self.domain:
             raise InputError(f"{CUSTOM} needs the folder of your domain", where="domain", fix="Pass domain=PATH.")
         if self.env != CUSTOM and self.domain:

@@ -76,7 +76,7 @@ class Suite:
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
         check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
-        if self.domain.world is not None and (config.shadow or self.simulator_name in ("world", "hybrid")):
+        if self.domain.world is not None and (config.shadowed or self.simulator_name in ("world", "hybrid")):
             with foreign_code(self.domain.folder):
                 self.domain.world.ready()
         self.reward = self._make_reward()
@@ -205,14 +205,16 @@ class Suite:
         """Make the simulator of one episode."""
         simulator = self._bare_simulator()
         world = self.domain.world
-        if not self.config.shadow or isinstance(simulator, WorldSimulator):
+        if not self.config.shadowed or isinstance(simulator, WorldSimulator):
             return simulator
         if world is None:
-            fix = "Leave shadow out."
-            raise InputError(f"{self.domain.name} has no world to compare with", where="shadow", fix=fix)
+            fix = "Leave it out."
+            where = "shadow_faults" if self.config.shadow_faults else "shadow"
+            raise InputError(f"{self.domain.name} has no world to compare with", where=where, fix=fix)
         from simia_gym.simulators.shadow import ShadowedSimulator
 
-        return ShadowedSimulator(simulator, world, self.config.feedback, self.domain.uncounted)
+        faults = self.config.shadow_faults
+        return ShadowedSimulator(simulator, world, self.config.feedback, self.domain.uncounted, faults)
 
     def _bare_simulator(self) -> Simulator:
         if self.resources.simulator is not None:

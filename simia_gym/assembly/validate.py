@@ -30,9 +30,10 @@ def check_effects(
     if config.strategy != "auto" and "simulator" not in playing:
         what = f"strategy is for a model that answers tool calls, but the simulator is {simulator!r}"
         raise InputError(what, where="strategy", fix=f"Add {_WANTED['simulator']}.")
-    if config.shadow and simulator == "world":
+    if config.shadowed and simulator == "world":
         what = "shadow compares a model's answers with the world's, but the simulator is the world itself"
-        raise InputError(what, where="shadow", fix=f"Add {_WANTED['simulator']}.")
+        where = "shadow_faults" if config.shadow_faults else "shadow"
+        raise InputError(what, where=where, fix=f"Add {_WANTED['simulator']}.")
     for given, where in ((config.roles, "roles"), (resources.base_urls, "base_urls"), (resources.clients, "clients")):
         for role in given:
             if role not in playing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import types
 import typing
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,6 +39,7 @@ from simia_gym.views.placeholders import Context, parse_template
 
 Effect = Literal["read", "write", "none"]
 Route = Literal["any", "world", "llm"]
+Answers = Literal["text", "json"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__simia_tool__"
@@ -100,6 +102,9 @@ class ToolSpec:
         limits: Sizes that differ from the domain's, such as ``{"value": 1_000_000}``.
         masks: Regular expressions of what cannot be repeated in its answers, such as a process id. A comparison ignores
             what they match, in the observation and in the texts that the call writes.
+        always_changes: Whether every successful call writes something, be it the value that is there already. A model
+            that answers with success and without an operation is then wrong.
+        answers: ``json`` if what a successful call returns is JSON, so that a model that writes anything else is wrong.
     """
 
     name: str
@@ -115,6 +120,8 @@ class ToolSpec:
     errors: tuple[DeclaredError, ...] = ()
     limits: Limits | None = None
     masks: tuple[str, ...] = ()
+    always_changes: StrictBool = False
+    answers: Answers = "text"
 
     @cached_property
     def schema(self) -> JsonObject:
@@ -134,6 +141,8 @@ class ToolSpec:
             "errors": [error.entry for error in self.errors],
             "limits": self.limits and self.limits.model_dump(exclude_unset=True),
             "masks": list(self.masks),
+            "always_changes": self.always_changes,
+            "answers": self.answers if self.answers != "text" else None,
         }
         marks |= {name: value for name, value in further.items() if value}
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
@@ -228,6 +237,7 @@ def tool(
     errors: Iterable[DeclaredError] = (),
     limits: Mapping[str, int] | None = None,
     masks: Iterable[str] = (),
+    always_changes: bool = False,
 ) -> Callable[[F], F]:
     """Declare a world's method as a tool.
 
@@ -242,15 +252,17 @@ def tool(
         errors: See `ToolSpec.errors`.
         limits: See `ToolSpec.limits`.
         masks: See `ToolSpec.masks`.
+        always_changes: See `ToolSpec.always_changes`.
 
     Returns:
-        The decorator. The method's first argument after ``self`` is the `Draft`.
+        The decorator. The method's first argument after ``self`` is the `Draft`. `ToolSpec.answers` follows from what
+        the method is annotated to return.
     """
 
     def mark(function: F) -> F:
         lists: JsonObject = {"reads": reads, "writes": writes, "errors": errors, "masks": masks}
         marks: JsonObject = {"effect": effect, "terminal": terminal, "render": render, "limits": limits}
-        marks |= {"render_errors": render_errors, "route": route}
+        marks |= {"render_errors": render_errors, "route": route, "always_changes": always_changes}
         marks |= {key: given if isinstance(given, str) else tuple(given) for key, given in lists.items()}
         setattr(function, _MARK, marks)
         return function
@@ -281,7 +293,15 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
         raise InputError("a tool with a write set must have effect='write'", where=where, fix="Change its declaration.")
     description, notes = _read_docstring(function.__doc__ or "", where)
     parameters = _parameters(function, notes, where)
-    return _made({"name": name, "description": description, "parameters": parameters, **marks}, lambda path: where)
+    plain = {"name": name, "description": description, "parameters": parameters, "answers": _answers(function)}
+    return _made({**plain, **marks}, lambda path: where)
+
+
+def _answers(function: Callable[..., Any]) -> Answers:
+    """Whether all that a method is annotated to return is written as JSON: neither a text nor nothing."""
+    returned = typing.get_type_hints(function).get("return", Any)
+    kinds = typing.get_args(returned) if typing.get_origin(returned) in (typing.Union, types.UnionType) else (returned,)
+    return "text" if any(kind in (Any, str, bytes, type(None)) for kind in kinds) else "json"
 
 
 def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:
@@ -405,6 +425,10 @@ def _made(parts: JsonObject, where: Where, folder: Path | None = None) -> ToolSp
     if spec.render_errors and spec.render is None:
         fix = "Give x-simia.render, or leave render_errors out."
         raise InputError("x-simia.render_errors has no rule to render by", where=where(("render_errors",)), fix=fix)
+    if spec.always_changes and not spec.writes:
+        fix = "Give x-simia.writes, or leave always_changes out."
+        what = "x-simia.always_changes is set, but there is nothing that the tool may write"
+        raise InputError(what, where=where(("always_changes",)), fix=fix)
     for number, pattern in enumerate(spec.masks):
         try:
             wrong = "it matches the empty text" if re.search(pattern, "") else ""

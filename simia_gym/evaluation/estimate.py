@@ -184,7 +184,7 @@ def _played(suite: Suite, tasks: Iterable[Task], player: str, native_tools: bool
     oracle = Oracle(OracleOptions(domains=(domain.folder,), data=config.data))
     models = {role: _Answering(oracle) for role in suite.model_names}
     name = suite.simulator_name if "simulator" in models else "world"
-    config = replace(config, simulator=name, shadow=False, replay_from=None)
+    config = replace(config, simulator=name, shadow=False, shadow_faults=False, replay_from=None)
     stage = load_suite(config, Resources(models=models))
     samples = []
     for task in tasks:

@@ -14,6 +14,7 @@ from simia_gym.record.ledger import Ledger
 MODEL_EVENT = "model"
 UNREAD_EVENT = "unread"
 """Type of the ledger event for a reply that could not be read."""
+REJECTED_EVENT = "rejected"
 
 
 async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int) -> Reply:
@@ -72,6 +73,12 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
     if reply.read:
         fields["read"] = list(reply.read)
     ledger.append(MODEL_EVENT, **fields)
+
+
+def rejected(request: ChatRequest, violations: Sequence[str], ledger: Ledger, turn: int, *, tool: str = "") -> None:
+    """Record that the reply to a request broke rules, and which; ``tool`` is the tool that a simulator played."""
+    fields = {"role": request.role, "tool": tool, "purpose": request.purpose, "violations": list(violations)}
+    ledger.append(REJECTED_EVENT, turn=turn, **fields)
 
 
 def derive_seed(parts: Sequence[Any]) -> int:

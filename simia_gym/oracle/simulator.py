@@ -9,7 +9,8 @@ state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import encode
@@ -19,8 +20,8 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.prefixes import Conversations
 from simia_gym.oracle.reading import Message, ParsedRequest, Refused, blocks_of
-from simia_gym.state import State
-from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
+from simia_gym.state import State, make_pointer
+from simia_gym.types import Feedback, JsonObject, Op, ToolCall, Transition
 from simia_gym.views.slices import CUT_OFF
 
 
@@ -59,15 +60,27 @@ def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
     transition = run(world, state, call, feedback)
     if cut and _answer(run(world, _other_rest(state, cut), call, feedback)) != _answer(transition):
         transition = error_transition("Error: the answer depends on what was cut off", CUT_OFF)
+    spec, ops = world.tools.get(call.name), list(transition.ops or ())
+    if spec is not None and spec.always_changes and transition.outcome == "ok" and not ops:
+        ops = list(islice(_idle(spec, tables or {}), 1))
     repair = any(item.kind == "violations" for i in range(index, len(request.turns)) for item in request.blocks(i))
     reply: JsonObject = {
         "outcome": transition.outcome,
         "error_code": transition.error_code,
         "reveals": [],
-        "ops": list(transition.ops or ()),
+        "ops": ops,
         "observation": transition.observation,
     }
-    return LedgerAnswer(reply, world.tools.get(call.name), tables or {}, repair)
+    return LedgerAnswer(reply, spec, tables or {}, repair)
+
+
+def _idle(spec: ToolSpec, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Op]:
+    """The operations by which a tool may write a value that is there already."""
+    for table, rows in tables.items():
+        for key, row in rows.items():
+            for path, value in (((), row), *(((name,), inner) for name, inner in row.items())):
+                if spec.may_write((table, key, *path)):
+                    yield {"op": "replace", "path": make_pointer(table, key, *path), "value": value}
 
 
 def _other_rest(state: State, cut: Mapping[str, int]) -> State:

@@ -25,6 +25,7 @@ from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
+from simia_gym.simulators.shown import contradicts_shown
 from simia_gym.simulators.tidying import tidied
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 from simia_gym.views.slices import CUT_OFF, Slice
@@ -204,6 +205,8 @@ class CheckedSimulator:
             cut_by = asked.slice.cut_by
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
         failed = answer.outcome == "error"
+        if failed and (wrong := contradicts_shown(answer.error_code, asked.call, spec, asked.slice)):
+            raise Rejected([wrong])
         render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:
             return answer

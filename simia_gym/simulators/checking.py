@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from simia_gym.actions.strict_json import JsonProblem, decode_all
 from simia_gym.domain.limits import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
@@ -127,12 +128,12 @@ def check_answer(
         Rejected: The answer breaks rules; it has all violations.
         Fault: A check of the domain raised an exception on the state before the call.
     """
-    wrong = words_wrong(data, spec, limits)
+    wrong = words_wrong(data, spec, limits, written=spec.render is None)
     ops: Sequence[Op] = data["ops"]
     reveals: Sequence[Op] = data["reveals"]
     if many := limits.too_many(max(len(ops), len(reveals))):
         raise Rejected([*wrong, many])
-    if ops or reveals:
+    if ops or reveals or spec.always_changes:
         wrong += _operations_wrong(data, spec, state, shown, limits)
         for number, op in enumerate(ops):
             if cut_by is not None and (pointer := cut_by(op)):
@@ -161,16 +162,25 @@ def as_error(text: str) -> str:
     return text if text.startswith("Error: ") else f"Error: {text}"
 
 
-def words_wrong(data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, asked: bool = True) -> list[str]:
+def words_wrong(
+    data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, asked: bool = True, written: bool = True
+) -> list[str]:
     """The violations in outcome, error code and text of a reply, and whether all of it can be encoded as JSON.
 
-    ``asked``: whether code has asked the conditions of the tool's errors.
+    Args:
+        data: The decoded reply.
+        spec: The tool that was called.
+        limits: The greatest sizes.
+        asked: Whether code has asked the conditions of the tool's errors.
+        written: Whether the policy reads the observation of a success as the model wrote it.
     """
     wrong: list[str] = []
     code, text = data["error_code"], data["observation"]
     if data["outcome"] == "ok":
         if code is not None:
             wrong.append(f"outcome is ok, so error_code must be null, not {code!r}")
+        if written and spec.answers == "json" and (problem := _no_json(text)):
+            wrong.append(f"what {spec.name} returns is JSON, but observation {problem}")
     else:
         if not isinstance(code, str) or len(code) > _MAX_CODE_LENGTH or _CODE.fullmatch(code) is None:
             wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
@@ -185,6 +195,15 @@ def words_wrong(data: Mapping[str, Any], spec: ToolSpec, limits: Limits, *, aske
     except TypeError as error:
         wrong.append(f"the answer cannot be written as JSON: {error}")
     return wrong
+
+
+def _no_json(text: str) -> str:
+    """Why an observation is not JSON; empty if it is."""
+    try:
+        decode_all(text)
+    except JsonProblem as error:
+        return f"is not: {error.message}"
+    return ""
 
 
 def _operations_wrong(
@@ -205,6 +224,9 @@ def _operations_wrong(
             wrong.append("outcome is error, so ops must be empty: an error changes nothing")
         if data["reveals"]:
             wrong.append("outcome is error, so reveals must be empty")
+    elif spec.always_changes and not writes:
+        what = "outcome is ok, so ops must hold what it writes, even a value that is there already"
+        wrong.append(f"{spec.name} always changes something when it succeeds; {what}")
     writer = spec.effect == "write"
     if writes and not writer:
         wrong.append(f"the effect of {spec.name} is {spec.effect!r}, so ops must be empty: it changes nothing")

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from simia_gym.contracts import StepContext
 from simia_gym.errors import Fault
-from simia_gym.llm.ask import derive_seed, record, record_unread
+from simia_gym.llm.ask import derive_seed, record, record_unread, rejected
 from simia_gym.llm.blocks import block
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import UNREADABLE, ChatModel, ChatRequest, Reply, ReplySchema
@@ -15,9 +15,6 @@ from simia_gym.simulators.checking import Rejected
 
 T = TypeVar("T")
 Route = Literal["llm", "repaired", "escalated"]
-
-REJECTED_EVENT = "rejected"
-"""Type of the ledger event for a rejected answer."""
 
 _REPAIR = (
     "Your answer broke these rules, and nothing of it was taken over. Answer the same call again, as one complete JSON "
@@ -103,14 +100,7 @@ async def settle(
                 value, reply = _weighed(reply, question, accept, request, context)
             except Rejected as error:
                 violations = error.violations
-                context.ledger.append(
-                    REJECTED_EVENT,
-                    turn=context.turn,
-                    role="simulator",
-                    tool=question.tool,
-                    purpose=purpose,
-                    violations=list(violations),
-                )
+                rejected(request, violations, context.ledger, context.turn, tool=question.tool)
                 prompt = prompt.fork()
                 prompt.add("assistant", block("answer", question.nonce, reply.data))
                 prompt.add("user", _REPAIR + block("violations", question.nonce, list(violations)))

@@ -1,7 +1,7 @@
 """Shadow mode: compares every answer of a simulator with the answer of the domain's world in the same state.
 
-The simulator's answer is used in any case; the differences are counted in the record. They show mistakes that no rule
-can detect, such as a wrong but possible value or a missing change.
+The simulator's answer is used, and the differences are counted in the record; or a wrong state is a fault. They show
+mistakes that no rule can detect, such as a wrong but possible value or a missing change.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from simia_gym.contracts import Simulator, StepContext
 from simia_gym.domain.goal import Parts, changed_values
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World
+from simia_gym.errors import Fault
 from simia_gym.state import State, pointer_parts, strict_equal
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
 
@@ -26,13 +27,20 @@ class ShadowedSimulator:
         world: The world to compare with.
         feedback: The simulator's setting of ``feedback``, which the world must use too.
         uncounted: Pointers of what is not compared.
+        faults: Whether a state that differs from the world's, or an outcome that does, ends the episode with a fault.
     """
 
     io = True
 
     def __init__(
-        self, simulator: Simulator, world: World, feedback: Feedback = "terse", uncounted: Sequence[str] = ()
+        self,
+        simulator: Simulator,
+        world: World,
+        feedback: Feedback = "terse",
+        uncounted: Sequence[str] = (),
+        faults: bool = False,
     ) -> None:
+        self.faults = faults
         self.simulator, self.world, self.feedback = simulator, world, feedback
         self._skip = [pointer_parts(path) for path in uncounted]
         self.name = simulator.name
@@ -47,12 +55,20 @@ class ShadowedSimulator:
         return await self.simulator.open(context)
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
-        """Return the simulator's answer with the comparison."""
+        """Return the simulator's answer with the comparison.
+
+        Raises:
+            Fault: ``shadow``: with ``faults``, the answer leaves another state than the world's, or has another
+                outcome.
+        """
         answer = await self.simulator.call(call, context)
         if call.name not in self.world.tools or answer.meta.get("route") in ("world", "gate"):
             return answer
         truth = await self.world.answer(context.state, call, self.feedback)
         note = compare(context.state, answer, truth, self._skip, self.world.tools[call.name])
+        if self.faults and answer.ops is not None and (wrong := _wrong(note)):
+            said = f"the world answers {call.name} otherwise: {wrong}"
+            raise Fault("shadow", said, role="simulator")
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 
@@ -78,6 +94,13 @@ def compare(
         return exact
     note = _compare(before, answer, truth, skip, tool.masked)
     return note if note == exact else {**note, "masked": True}
+
+
+def _wrong(note: JsonObject) -> str:
+    """What a comparison shows to be wrong in the state, or in the outcome; empty if nothing."""
+    words = {"wrong": "wrong values", "missed": "missed writes", "spurious": "spurious writes"}
+    found = [f"{note[name]} {said}" for name, said in words.items() if note[name]]
+    return ", ".join(found if note["outcome"] else ["another outcome", *found])
 
 
 def _compare(

@@ -14,12 +14,13 @@ from typing import Any
 
 from simia_gym.contracts import DomainFacts, StepContext
 from simia_gym.errors import Fault, InputError
-from simia_gym.llm.ask import ask
+from simia_gym.llm.ask import ask, rejected
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, Habits, ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
+from simia_gym.users.slips import Talk, slips, wishes_of
 
 MAX_MESSAGE = 4_000
 """Maximum length of a customer's message, in characters."""
@@ -33,25 +34,33 @@ MOST_HEARD = 100_000
 LEAST_HEARD = 500
 """Maximum characters of one agent message in the prompt once `MOST_HEARD` is used up."""
 
-REPLY = ReplySchema(
-    "customer",
+_HABITS = Habits(
     {
-        "type": "object",
-        "properties": {
-            "message": {"type": "string"},
-            "stop": {"type": "boolean"},
-            "confirms": {"type": "boolean"},
-        },
-        "required": ["message", "stop", "confirms"],
-        "additionalProperties": False,
-    },
-    Habits(
-        {
-            **dict.fromkeys(("text", "reply", "response", "utterance"), "message"),
-            **dict.fromkeys(("confirm", "confirmed"), "confirms"),
-        }
-    ),
+        **dict.fromkeys(("text", "reply", "response", "utterance"), "message"),
+        **dict.fromkeys(("confirm", "confirmed"), "confirms"),
+    }
 )
+
+
+def _reply(name: str, flag: JsonObject) -> ReplySchema:
+    properties = {"message": {"type": "string", "maxLength": MAX_MESSAGE}, "stop": flag, "confirms": flag}
+    return ReplySchema(
+        name,
+        {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        },
+        _HABITS,
+    )
+
+
+REPLY = _reply("customer", {"type": "boolean"})
+"""A reply of the customer to the agent."""
+
+OPENING = _reply("opening", {"type": "boolean", "enum": [False]})
+"""The first message: nobody leaves with it, and there is nothing yet to agree to."""
 
 
 class LLMUser:
@@ -74,6 +83,7 @@ class LLMUser:
         self._prompt = Prompt()
         self._nonce = ""
         self._asked = self._heard = 0
+        self._talk = Talk()
 
     def begin(self, context: StepContext) -> None:
         """Start a new conversation.
@@ -88,6 +98,7 @@ class LLMUser:
         self._nonce = make_nonce(self.domain.hash, context.digest)
         self._prompt = context.prepared.once("llm user", lambda task: self._beginning(context)).fork()
         self._asked = self._heard = 0
+        self._talk = Talk(context.prepared.once("wishes", lambda task: wishes_of(task.user or {})))
 
     async def open(self, context: StepContext) -> Transition:
         """Say the first message."""
@@ -98,6 +109,7 @@ class LLMUser:
         """Answer a message of the agent, without looking at any other part of the episode."""
         most = max(LEAST_HEARD, min(MAX_HEARD, MOST_HEARD - self._heard))
         self._heard += min(len(text), most)
+        self._talk.hear(text)
         said = await self._ask("agent", heard(text, most), context)
         return _transition(said, ["confirm"] if said["confirms"] else [])
 
@@ -117,28 +129,39 @@ class LLMUser:
         return prompt
 
     async def _ask(self, kind: str, value: JsonObject, context: StepContext) -> JsonObject:
-        """Ask the model for the next message; retry once if the reply is unusable."""
+        """Ask the model for the next message; ask again once, with what is wrong, if it cannot be said."""
         self._prompt.mark_static()  # the server has the conversation so far in its prefix cache
         self._prompt.add("user", block(kind, self._nonce, value))
-        said = await self._request(self._prompt, "answer", context)
-        problem = _problem(said, kind)
-        if problem:
+        form = OPENING if kind == "begin" else REPLY
+        request, said = await self._request(self._prompt, form, "answer", context)
+        if problems := self._problems(said):
+            rejected(request, problems, context.ledger, context.turn)
             retry = self._prompt.fork()
             retry.add("assistant", block("answer", self._nonce, said))
-            retry.add("user", block("violations", self._nonce, [problem]))
-            said = await self._request(retry, "repair", context)
-            again = _problem(said, kind)
-            if again:
-                raise Fault("invalid_reply", f"{again} (asked twice)", role="user")
+            retry.add("user", block("violations", self._nonce, problems))
+            request, said = await self._request(retry, form, "repair", context)
+            if again := self._problems(said):
+                rejected(request, again, context.ledger, context.turn)
+                raise Fault("invalid_reply", f"{again[0]} (asked twice)", role="user")
         self._prompt.add("assistant", block("answer", self._nonce, said))
+        self._talk.say(said)
         return said
 
-    async def _request(self, prompt: Prompt, purpose: str, context: StepContext) -> JsonObject:
+    def _problems(self, said: JsonObject) -> list[str]:
+        """What is wrong with a reply that has the right form; nothing if it can be said."""
+        if not said["message"] and not said["stop"]:
+            return ["the message is empty although the customer stays (stop is false): say something"]
+        return slips(said, self._talk)
+
+    async def _request(
+        self, prompt: Prompt, form: ReplySchema, purpose: str, context: StepContext
+    ) -> tuple[ChatRequest, JsonObject]:
+        """Ask the model; gives the request, too."""
         number, self._asked = self._asked, self._asked + 1
         request = ChatRequest(
             role="user",
             prompt=prompt.fork(),
-            reply=REPLY,
+            reply=form,
             seed=zlib.crc32(f"user:{context.seed}:{number}".encode()) >> 1,
             scope=context.scope,
             ordinal=number,
@@ -146,7 +169,7 @@ class LLMUser:
         )
         reply = await ask(self.model, request, context.ledger, context.turn)
         data: Any = reply.data
-        return {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
+        return request, {"message": data["message"].strip(), "stop": data["stop"], "confirms": data["confirms"]}
 
 
 def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
@@ -155,18 +178,6 @@ def heard(text: str, most: int = MAX_HEARD) -> JsonObject:
         return {"text": text}
     half = most // 2
     return {"text": text[:half], "left_out": len(text) - 2 * half, "end": text[-half:]}
-
-
-def _problem(said: JsonObject, kind: str) -> str | None:
-    """The problem of a reply that fits the schema but is unusable; ``None`` if it is usable."""
-    size = len(said["message"])
-    if kind == "begin" and said["stop"]:
-        return "the conversation only begins, so stop must be false: say why you came"
-    if size == 0 and not said["stop"]:
-        return "the message is empty although the customer stays (stop is false): say something"
-    if size > MAX_MESSAGE:
-        return f"the message has {size} characters: say it in at most {MAX_MESSAGE}, in a few sentences"
-    return None
 
 
 def _transition(said: JsonObject, acts: list[str]) -> Transition:

@@ -68,10 +68,11 @@ def played(suite: Suite, task: Task, policy: str = "expert", *, seed: int = 0) -
 
 def play_all(suite: Suite, tasks: Iterable[Task], policy: str = "expert") -> dict[str, Outcome]:
     """Play every task once, 64 at a time."""
-    return asyncio.run(_play_all(suite, list(tasks), policy))
+    return asyncio.run(outcomes(suite, list(tasks), policy))
 
 
-async def _play_all(suite: Suite, tasks: Sequence[Task], name: str) -> dict[str, Outcome]:
+async def outcomes(suite: Suite, tasks: Sequence[Task], name: str = "expert") -> dict[str, Outcome]:
+    """Play every task once on this loop, 64 at a time."""
     make = suite.load_policy(name)
     slots = asyncio.Semaphore(64)
 

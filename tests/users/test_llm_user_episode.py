@@ -33,9 +33,9 @@ async def test_its_yes_is_what_the_rubric_sees(confirms: bool) -> None:
     (gold,) = [item for item in TASK.gold if item["name"] == "cancel_pending_order"]
     lines = iter(
         [
-            says("Hi, please cancel my order.", confirms=True),  # nothing was proposed yet
+            says("Hi, please cancel my order."),
             says(email),
-            says("Yes, go ahead.", confirms=confirms),
+            says("Yes, go ahead." if confirms else "That is my order.", confirms=confirms),
             says("Thanks, bye.", stop=True),
         ]
     )
@@ -63,7 +63,7 @@ async def test_what_it_was_not_asked_for_reaches_nobody() -> None:
 
     def answer(asked: Asked) -> JsonObject:
         if asked.has("customer"):
-            return says("I'd rather not say.")
+            return says(f"I'd rather not say, for the {len(asked.messages)}th time.")
         if asked.has("criterion"):
             kept = asked.value("criterion")["kind"] == "forbidden"  # which needs no evidence
             return {"verdict": "met" if kept else "not_met", "reason": "r", "evidence": []}

@@ -25,7 +25,7 @@ DESCRIPTION, LOCATION = "This is a test event", "Online"
 class Calendar(World):
     """See the module."""
 
-    @tool(effect="write", reads=("desk/main", "people", EVENTS), writes=("events/*",))
+    @tool(effect="write", reads=("desk/main", "people", EVENTS), writes=("events/*",), always_changes=True)
     def calendar_create_event(self, db: Draft, user: str, summary: str, time_start: str, time_end: str) -> str:
         """Put an event into a user's calendar. Times are written like 2024-05-06 09:30:00.
 
@@ -48,7 +48,7 @@ class Calendar(World):
         db.put("events", event_key(row), {**row, "description": DESCRIPTION, "location": LOCATION})
         return f"Successfully create a new event to {name}'s calendar."
 
-    @tool(effect="write", reads=("desk/main", "people", EVENTS), writes=("events/*",))
+    @tool(effect="write", reads=("desk/main", "people", EVENTS), writes=("events/*",), always_changes=True)
     def calendar_delete_event(self, db: Draft, user: str, summary: str) -> str:
         """Take an event out of a user's calendar.
 

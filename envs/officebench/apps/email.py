@@ -25,7 +25,7 @@ END = ".eml"
 class Email(World):
     """See the module."""
 
-    @tool(effect="write", reads=("desk/main", "people", MAILS), writes=("mails/*",))
+    @tool(effect="write", reads=("desk/main", "people", MAILS), writes=("mails/*",), always_changes=True)
     def email_send_email(self, db: Draft, sender: str, recipient: str, subject: str, content: str) -> str:
         """Send a mail to one user.
 

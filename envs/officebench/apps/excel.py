@@ -25,7 +25,7 @@ class Excel(World):
         _, row = existing(db, file_path, "xlsx", "Failed to read the file.")
         return f"The following is the table from the excel file:\n{table_text(row['cells'])}"
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def excel_set_cell(self, db: Draft, file_path: str, row_idx: int, column_idx: int, text: str | int | float) -> str:
         """Write into a cell of an Excel file. A text that is a number becomes one.
 
@@ -57,7 +57,7 @@ class Excel(World):
         db.edit("files", path)["cells"].pop(cell_for(row_idx, column_idx, failed), None)
         return f"Successfully delete a cell in {path}"
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def excel_create_new_file(self, db: Draft, file_path: str) -> str:
         """Make an Excel file with an empty table.
 
@@ -68,7 +68,7 @@ class Excel(World):
         db.put("files", path, {"kind": "xlsx", "cells": {}})
         return f"Successfully create a new excel file at {path}"
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def excel_convert_to_pdf(self, db: Draft, excel_file_path: str, pdf_file_path: str) -> str:
         """Print an Excel file into a PDF file.
 

@@ -23,7 +23,7 @@ class Pdf(World):
         _, row = existing(db, pdf_file_path, "pdf", "Failed to read the file.")
         return "\n".join(row["paragraphs"])
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def pdf_convert_to_word(self, db: Draft, pdf_file_path: str, word_file_path: str) -> str:
         """Make a Word file of a PDF file.
 
@@ -34,7 +34,7 @@ class Pdf(World):
         _, row = existing(db, pdf_file_path, "pdf", CONVERTING)
         return converted(db, pdf_file_path, row["paragraphs"], word_file_path, "docx")
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def pdf_convert_to_image(self, db: Draft, pdf_file_path: str, image_file_path: str) -> str:
         """Make a picture of a PDF file. No app of this office reads pictures.
 

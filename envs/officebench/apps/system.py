@@ -19,7 +19,7 @@ class System(World):
 
     apps: Sequence[str] = APPS
 
-    @tool(effect="write", reads=("desk/main",), writes=("desk/main/app",))
+    @tool(effect="write", reads=("desk/main",), writes=("desk/main/app",), always_changes=True)
     def system_switch_app(self, db: Draft, target_app: str) -> str:
         """Open another app. Only the actions of the open app work.
 
@@ -33,7 +33,7 @@ class System(World):
         actions = [one.removeprefix(f"{name}_") for one in type(self).tools if one.startswith(f"{name}_")]
         return f"Successfully switched to app: {name}. Available actions:\n" + "\n".join(f"- {one}" for one in actions)
 
-    @tool(effect="write", reads=("desk/main",), writes=("desk/main/answer",), terminal=True)
+    @tool(effect="write", reads=("desk/main",), writes=("desk/main/answer",), terminal=True, always_changes=True)
     def system_finish_task(self, db: Draft, answer: str | int | float = "") -> str:
         """End the task, with the answer if it asks for one.
 

@@ -15,7 +15,7 @@ from simia_gym.state import Draft
 class Word(World):
     """See the module."""
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def word_create_new_file(self, db: Draft, file_path: str) -> str:
         """Make an empty Word file.
 
@@ -36,7 +36,7 @@ class Word(World):
         _, row = existing(db, file_path, "docx", "Failed to read the file.")
         return "The following is the text from the word file:\n" + "\n".join(row["paragraphs"])
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def word_write_to_file(self, db: Draft, file_path: str, contents: str) -> str:
         """Add a text at the end of a Word file that exists; every line becomes a paragraph.
 
@@ -51,7 +51,7 @@ class Word(World):
         db.edit("files", path)["paragraphs"] += lines_of(contents.rstrip("\r\n"))
         return f"Successfully write contents to {path}"
 
-    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",))
+    @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def word_convert_to_pdf(self, db: Draft, word_file_path: str, pdf_file_path: str) -> str:
         """Print a Word file into a PDF file.
 

@@ -1,0 +1,79 @@
+"""A model that always says the same is a fault with a name: never a valid zero of an agent without flaw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from simia_gym.oracle import OracleOptions, serve_in_thread
+from simia_gym.types import JsonObject
+from simia_gym.users.slips import Talk, slips, wishes_of
+
+from ..model_server import serving
+from ..proof.stage import outcomes, play_all, suite_of
+from .conftest import FOLDERS
+from .table import World
+
+SAME = {"message": "The order is your order, please.", "stop": False, "confirms": True}
+USERS: dict[str, JsonObject] = {
+    "agrees": SAME,
+    "repeats": {**SAME, "confirms": False},
+    "agent": {**SAME, "message": "How can I help you today?", "confirms": False},
+}
+EMPTY = {"outcome": "ok", "error_code": None, "reveals": [], "ops": [], "observation": "buy now"}
+
+
+def test_with_the_shadow_a_wrong_state_is_a_fault(world: World) -> None:
+    """What no rule can detect, a world at hand proves."""
+    with serve_in_thread(OracleOptions(domains=FOLDERS, wrong_value_rate=0.5, missed_write_rate=0.5)) as server:
+        suite = world.suite(server.base_url, simulator="llm", pins=False, shadow_faults=True)
+        played = play_all(suite, world.some)
+        assert server.counts["errors"].total() > 0
+    for task, outcome in played.items():
+        fault = outcome.verdict.fault
+        assert outcome.verdict.reward == 1 if fault is None else fault.role == "simulator", task
+
+
+async def ends(env: str, reply: Any, **settings: Any) -> Counter[str]:
+    """How forty episodes of the expert end, if every answer of the model is this one."""
+    async with serving(lambda asked: reply) as server:
+        suite = suite_of(env, server.url, model="m", pins=False, **settings)
+        played = await outcomes(suite, list(suite.domain.tasks["train"])[:40])
+    found = Counter[str]()
+    for outcome in played.values():
+        verdict = outcome.verdict
+        found[f"{verdict.fault.role}" if verdict.fault else f"reward {verdict.reward}"] += 1
+    return found
+
+
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0"])
+@pytest.mark.parametrize("reply", USERS.values(), ids=USERS)
+async def test_a_customer_that_always_says_the_same_is_a_fault(env: str, reply: JsonObject) -> None:
+    assert set(await ends(env, reply, simulator="world", user="llm")) == {"user"}
+
+
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0", "simia/webshop-v0"])
+async def test_a_simulator_that_changes_nothing_is_a_fault_where_something_must_change(env: str) -> None:
+    found = await ends(env, EMPTY, simulator="llm")
+    assert set(found) <= {"simulator", "reward 1.0"}  # where nothing is to be changed, code shows what is there
+    assert found["simulator"] >= 20
+
+
+def test_a_customer_with_a_script_makes_no_slip(talking: World) -> None:
+    """What the customers of tasks say, and what they say yes to, contradicts nothing."""
+    played = play_all(talking.suite(simulator="world"), talking.some)
+    for task in talking.some:
+        talk = Talk(wishes_of(task.user or {}))
+        for event in played[task.id].events:
+            if event["type"] == "message":
+                said = {"message": event["text"], "stop": False, "confirms": False}
+            elif event["type"] == "transition" and event["call"] is None:
+                talk.hear(event["say"])
+                acts = event["meta"].get("acts", ())
+                said = {"message": event["observation"], "stop": "leave" in acts, "confirms": "confirm" in acts}
+            else:
+                continue
+            assert slips(said, talk) == [], task.id
+            talk.say(said)
