@@ -46,7 +46,14 @@ class SiteWorld(World):
                 fix = f"Use {' or '.join(map(str, known))}."
                 raise InputError(f"{name} is {value!r}", where=f"options.{name}", fix=fix)
 
-    @tool(effect="write", reads=_READS, writes=("session/main", "account/*"), render=RENDER, render_errors=True)
+    @tool(
+        effect="write",
+        reads=_READS,
+        writes=("session/main", "account/*"),
+        render=RENDER,
+        render_errors=True,
+        always_changes=True,
+    )
     def click(self, db: Draft, choice: str) -> None:
         """Click on an element: follow a link, press a button, check a box.
 
@@ -56,7 +63,9 @@ class SiteWorld(World):
         session, opened, node = _chosen(db.state, choice)
         _do(db, session, opened, node, "CLICK", acting.click(opened.page, session["typed"], node.number))
 
-    @tool(effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True)
+    @tool(
+        effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True, always_changes=True
+    )
     def select(self, db: Draft, choice: str, value: str) -> None:
         """Choose an option of a list.
 
@@ -68,7 +77,9 @@ class SiteWorld(World):
         outcome = acting.select(opened.page, session["typed"], node.number, value)
         _do(db, session, opened, node, f"SELECT: {value}", outcome)
 
-    @tool(effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True)
+    @tool(
+        effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True, always_changes=True
+    )
     def type(self, db: Draft, choice: str, value: str) -> None:
         """Type into a field; what stood there is replaced.
 
@@ -80,7 +91,9 @@ class SiteWorld(World):
         outcome = acting.write_in(opened.page, session["typed"], node.number, value)
         _do(db, session, opened, node, f"TYPE: {value}", outcome)
 
-    @tool(effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True)
+    @tool(
+        effect="write", reads=_READS, writes=("session/main",), render=RENDER, render_errors=True, always_changes=True
+    )
     def more(self, db: Draft) -> None:
         """Say that the element is none of the above, and look at the next ones; after the last ones come the first."""
         session = screen.session_of(db.state)
@@ -88,7 +101,14 @@ class SiteWorld(World):
         total = len(screen.open_page(db.state, session).actable)
         db.put("session", "main", {**session, "first": first if first < total else 0, "notice": ""})
 
-    @tool(effect="write", reads=("session/main",), writes=("session/main",), terminal=True, render=RENDER)
+    @tool(
+        effect="write",
+        reads=("session/main",),
+        writes=("session/main",),
+        terminal=True,
+        render=RENDER,
+        always_changes=True,
+    )
     def done(self, db: Draft, answer: str = "") -> None:
         """End the visit: the task is done.
 

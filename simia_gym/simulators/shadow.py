@@ -27,7 +27,8 @@ class ShadowedSimulator:
         world: The world to compare with.
         feedback: The simulator's setting of ``feedback``, which the world must use too.
         uncounted: Pointers of what is not compared.
-        faults: Whether a state that differs from the world's, or an outcome that does, ends the episode with a fault.
+        faults: Whether a state that differs from the world's, or an outcome that does, ends the episode with a fault;
+            all of the state counts, but for private tables.
     """
 
     io = True
@@ -66,9 +67,12 @@ class ShadowedSimulator:
             return answer
         truth = await self.world.answer(context.state, call, self.feedback)
         note = compare(context.state, answer, truth, self._skip, self.world.tools[call.name])
-        if self.faults and answer.ops is not None and (wrong := _wrong(note)):
-            said = f"the world answers {call.name} otherwise: {wrong}"
-            raise Fault("shadow", said, role="simulator")
+        if self.faults and answer.ops is not None:
+            # What no goal counts, such as the open page, decides what comes next.
+            all_of_it = compare(context.state, answer, truth, (), self.world.tools[call.name]) if self._skip else note
+            if wrong := _wrong(all_of_it):
+                said = f"the world answers {call.name} otherwise: {wrong}"
+                raise Fault("shadow", said, role="simulator")
         return replace(answer, meta={**answer.meta, "shadow": note})
 
 
