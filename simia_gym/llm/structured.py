@@ -56,9 +56,12 @@ class Form:
         """
         value = find_json(text)
         if not self._validator.is_valid(value):
-            problem = most_relevant_problem(self.reply.schema, value)
-            raise Failure("bad_reply", f"the reply breaks its schema: {problem}", again=True)
+            raise self._broken(value)
         return value
+
+    def _broken(self, value: Any) -> Failure:
+        problem = most_relevant_problem(self.reply.schema, value)
+        return Failure("bad_reply", f"the reply breaks its schema: {problem}", again=True)
 
     def read_tolerantly(self, text: str, place: str = "") -> tuple[Any, tuple[str, ...]]:
         """Read the value from a text that may be written in an unusual way, if it has one sound reading.
@@ -73,23 +76,25 @@ class Form:
         Raises:
             Failure: ``bad_reply``: there is no valid value, or more than one reading.
         """
-        thinks = place == REASONING
-        kinds = {place} if place else set[str]()
-        try:
-            if not thinks:
-                return self.read(text), tuple(kinds)
-        except Failure as failure:
-            strict = failure.message
-        else:
-            strict = ""
+        thinks, kinds = place == REASONING, {place} if place else set[str]()
+        strict: Any = None
+        failure: Failure | None = None
+        if not thinks:
+            try:
+                strict = find_json(text)
+                if self._validator.is_valid(strict):
+                    return strict, tuple(kinds)
+            except Failure as error:
+                failure = error
         if self._shape is None:
             self._shape = Shape(self.reply.schema, self.reply.habits)
         try:
             value, more = find_reply(text, self._shape, thinks=thinks)
         except NoReading as error:
-            message = str(error)
-            known = strict and not message.startswith("the reply was cut off")
-            raise Failure("bad_reply", strict if known else message, again=True) from None
+            if thinks or error.cut:
+                raise Failure("bad_reply", str(error), again=True) from None
+            # The strict reader says best where the reply departs from what was asked for.
+            raise (failure or self._broken(strict)) from None
         return value, tuple(sorted(kinds | more))
 
 

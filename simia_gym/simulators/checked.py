@@ -178,9 +178,16 @@ class CheckedSimulator:
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{state}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
-        spec, state = asked.spec, asked.context.state
+        spec, state, schema = asked.spec, asked.context.state, self.domain.state_schema
         question = Question(
-            call.name, prompt, prefix.nonce, LEDGER_REPLY, drawn, scope, ordinal, lambda data: tidied(data, spec, state)
+            call.name,
+            prompt,
+            prefix.nonce,
+            LEDGER_REPLY,
+            drawn,
+            scope,
+            ordinal,
+            lambda data: tidied(data, spec, state, schema),
         )
         models = tuple(_SharedReplies(recorded, model) for model in self._models) if recorded else self._models
         settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)

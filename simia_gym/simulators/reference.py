@@ -20,6 +20,7 @@ from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, w
 from simia_gym.simulators.exchange import Question, settle
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.prefix import prompt_prefix
+from simia_gym.simulators.tidying import tidied_code
 from simia_gym.types import Feedback, ToolCall, Transition
 
 MAX_WRITTEN = 100_000
@@ -93,6 +94,7 @@ class ReferenceSimulator:
             seed=[context.group or context.seed, call.name, call.arguments, self._requests],
             scope=context.scope,
             ordinal=self._requests,
+            tidy=tidied_code,
         )
         settled = await settle(self._models, question, lambda data: self._accept(data, call.name), context)
         self._requests += settled.asked

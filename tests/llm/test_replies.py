@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions.strict_json import JsonProblem
@@ -150,7 +150,7 @@ async def test_the_number_of_repairs_can_be_set(tmp_path: Path) -> None:
 # ---- the syntax
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.integers(min_value=1, max_value=60))
 @example({"a": 'x"'}, 1)
 @example({"a": "}"}, 1)
@@ -161,7 +161,7 @@ def test_no_beginning_of_an_object_is_an_object(value: dict[str, Any], cut: int)
             repaired(written[: max(1, len(written) - cut)] if len(written) > 1 else "{")
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 @example({"a": "// no", "b": "# no", "c": "/* no */"})
 @example({"a": "it's", "b": 'say "x"', "c": "C:\\new", "d": "\n\t", "e": "é\U0001f600"})
@@ -175,7 +175,7 @@ def test_a_repair_is_what_was_written_or_nothing(value: dict[str, Any]) -> None:
             assert found == value
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet="{}[]\"',:ab1 \n\\/#*“”tn"))
 @example('{"a": "x" + "y"}')
 @example('{"a": 1, "a": 2}')
@@ -256,7 +256,7 @@ def test_what_can_only_be_one_thing_need_not_be_said() -> None:
         Shape(schema, Habits()).read({"message": "Hi.", "stop": "yes"})
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["message", "stop", "confirms", "x", "Stop", "confirm"]), JSON, max_size=5))
 def test_no_reading_invents_consent_or_leave(value: dict[str, Any]) -> None:
     try:

@@ -117,7 +117,7 @@ def _malformed(text: str, start: int) -> tuple[Any, int]:
     opened = sum(text.count(mark, start) for mark in "{[")
     closed = sum(text.count(mark, start) for mark in "}]")
     if opened > closed or isinstance(problem, LeftOpen):
-        raise NoReading("the reply was cut off: its JSON object does not end")
+        raise NoReading("the reply was cut off: its JSON object does not end", cut=True)
     raise NoReading(f"the JSON of the reply is malformed: {problem.message}")
 
 

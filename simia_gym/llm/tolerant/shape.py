@@ -28,7 +28,15 @@ _NOTHING = frozenset({"", "null", "none", "nil", "n_a"})
 
 
 class NoReading(Exception):
-    """A value has no reading under a schema, or more than one; says why."""
+    """A text or value has no reading as a reply, or more than one; says why.
+
+    Attributes:
+        cut: Whether it was cut off.
+    """
+
+    def __init__(self, why: str, *, cut: bool = False) -> None:
+        self.cut = cut
+        super().__init__(why)
 
 
 def fold(text: str) -> str:
