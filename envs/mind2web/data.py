@@ -8,7 +8,7 @@ from typing import Any
 
 from simia_gym.domain.data import DomainData
 from simia_gym.envs.mind2web.recorded.opened import open_recordings
-from simia_gym.envs.mind2web.recorded.world import ENDS, PUBLISHED, SCHEMA
+from simia_gym.envs.mind2web.recorded.world import BEST, ENDS, PUBLISHED, SCHEMA
 from simia_gym.envs.mind2web.work.own import own_sites
 from simia_gym.types import Split, Task
 
@@ -52,7 +52,7 @@ def _recordings(path: Path) -> DomainData:
         tables={"session": {}},
         tasks=tasks,
         policy=_POLICY,
-        options={"compat": PUBLISHED},
+        options={"compat": PUBLISHED, "top_k": BEST},
         reward="simia_gym.envs.mind2web.recorded.reward:StepReward",
         max_turns=_MOST_TURNS,
         ends=[ENDS],

@@ -26,7 +26,7 @@ def typing(choice: str, value: str) -> ToolCall:
 
 
 MORE, DONE = ToolCall("more", {}), ToolCall("done", {})
-OURS, PUBLISHED = ChoiceGrammar(), ChoiceGrammar().with_options({"compat": "mind2web"})
+OURS, PUBLISHED = ChoiceGrammar(), ChoiceGrammar().with_options({"compat": "mind2web", "top_k": 50})
 
 
 @pytest.mark.parametrize(

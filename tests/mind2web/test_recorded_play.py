@@ -267,6 +267,11 @@ def test_odd_options_are_named(tmp_path: Path, options: Any, said: str) -> None:
         suite(written(tmp_path), **options)
 
 
+def test_sites_are_not_played_as_published() -> None:
+    with pytest.raises(InputError, match="compat='mind2web' is for recorded steps"):
+        load_suite(EnvConfig(ENV, options={"compat": "mind2web"}))
+
+
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
     path = tmp_path / "record.jsonl"

@@ -21,7 +21,7 @@ from simia_gym.types import JsonObject, Row, Task, ToolCall
 
 PUBLISHED = "mind2web"
 BEST = 50
-"""How many of the ranked candidates a state keeps, for recall."""
+"""So many of the best ranked candidates are asked about by default, and kept in a state, for recall."""
 SCHEMA: JsonObject = {
     "tables": {
         "session": {
