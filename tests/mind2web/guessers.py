@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
-from simia_gym.envs.mind2web.sites.loading import sites_called
+from simia_gym.envs.mind2web.sites.links import NEXT, PREVIOUS
+from simia_gym.envs.mind2web.sites.loading import sites, sites_called
+from simia_gym.envs.mind2web.sites.texts import short_date
 from simia_gym.envs.mind2web.work.expert import call_of
 from simia_gym.envs.mind2web.work.generate import generate
 from simia_gym.envs.mind2web.work.position import Move
 from simia_gym.envs.mind2web.work.reading import read_observation, read_task
-from simia_gym.envs.mind2web.work.seen import Press, Seen
+from simia_gym.envs.mind2web.work.seen import Press, Seen, SeenRow
 from simia_gym.policies import PolicyStart
 from simia_gym.types import Calls, Message, Task
 
@@ -24,7 +25,6 @@ _COMMON = frozenset(
     ("a", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "have", "i", "in", "is", "it")
 )
 _COMMON |= frozenset(("me", "my", "of", "on", "or", "our", "that", "the", "there", "to", "us", "we", "with", "you"))
-_SAID_DONE = re.compile(r"[A-Z][\w' -]* (?:is|are|has been|have been) [\w' -]+\.")
 _MOST = 12
 
 
@@ -69,65 +69,71 @@ def learned(count: int = LEARNED) -> dict[tuple[str, int], Move]:
 class Rememberer(Player):
     """Presses the letters that were right most often in training, by the first words of the task and the step."""
 
-    count = LEARNED
+    count = 60
 
     def choose(self, seen: Seen, turn: int) -> Move:
         return learned(self.count).get((_first(seen.task), turn), Move("done"))
 
 
-class Option(NamedTuple):
-    """Something that can be done, and all words that stand around it."""
-
-    move: Move
-    key: tuple[str, ...]
-    words: str
-
-
 class Overlap(Player):
-    """Does what shares most words with the task, each thing once, until a page says that something is done."""
+    """Does what shares most words with the task: fills fields, sends forms, takes the row and the step that fit best.
+
+    It ends when a page says what pages say when something was done, or when nothing new shares a word.
+    """
 
     def begin(self) -> None:
         self._tried: set[tuple[str, ...]] = set()
         self._typed: set[str] = set()
 
     def choose(self, seen: Seen, turn: int) -> Move:
-        if turn >= _MOST or any(_SAID_DONE.fullmatch(words) for words in seen.words):
+        if turn >= _MOST or not _notices().isdisjoint(seen.words):
             return Move("done")
-        wanted = _words(seen.task)
-        options = [one for one in self._options(seen) if one.key not in self._tried and one.move.choice]
-        scores = [(len(wanted & _words(one.words)), -place) for place, one in enumerate(options)]
-        if not options:
-            return Move("done")
-        best = options[max(range(len(options)), key=scores.__getitem__)]
-        self._tried.add(best.key)
-        if best.move.tool == "type":
-            self._typed.add(best.move.value)
-        return best.move
+        if answers := [one for row in _facts(seen) for one in row.cells.items() if _shared(seen.task, one[0])]:
+            return Move("done", value=max(answers, key=lambda one: _shared(seen.task, one[0]))[1])
+        ways: list[Iterator[tuple[int, tuple[str, ...], Move]]] = [self._fields(seen), self._rows(seen)]
+        ways += [self._presses(seen, seen.steps, least=0), self._presses(seen, seen.menu, least=1)]
+        if turn == 0 and max((found[0] for found in self._presses(seen, seen.menu, least=1)), default=0) > 0:
+            ways.insert(0, self._presses(seen, seen.menu, least=1))
+        for way in ways:
+            found = [one for one in way if one[1] not in self._tried and one[2].choice]
+            if found:
+                _, key, move = max(found, key=lambda one: one[0])
+                self._tried.add(key)
+                if move.tool == "type":
+                    self._typed.add(move.value)
+                return move
+        return Move("done")
 
-    def _options(self, seen: Seen) -> Iterator[Option]:
-        page = seen.heading
+    def _fields(self, seen: Seen) -> Iterator[tuple[int, tuple[str, ...], Move]]:
         for field in seen.fields:
-            if field.kind == "text" and not field.value:
-                for value in _values(seen.task):
-                    if value not in self._typed:
-                        yield Option(Move("type", field.letter, value), (page, field.label), field.label)
-                        break
-            if field.kind == "list":
-                for option in field.options:
-                    move = Move("select", field.letter, option.words)
-                    if _words(option.words) & _words(seen.task):
-                        yield Option(move, (page, field.label), f"{field.label} {option.words}")
-            if field.kind in ("radio", "flag"):
-                for option in field.options or (Press("", field.letter),):
-                    words = f"{field.label} {option.words}"
-                    yield Option(Move("click", option.letter), (page, words), words)
-        for block in seen.rows:
-            for row in block:
-                for step in row.steps:
-                    cells = " ".join(row.cells.values())
-                    yield Option(Move("click", step.letter), (page, cells, step.words), f"{cells} {step.words}")
-        for step in (*seen.steps, *seen.menu):
-            yield Option(Move("click", step.letter), (page, step.words), step.words)
+            key = (seen.heading, field.label)
+            if field.value or field.kind == "flag":
+                continue
+            if field.kind == "text":
+                value = next((value for value in _values(seen.task) if value not in self._typed), None)
+                if value is not None:
+                    yield 1, key, Move("type", field.letter, value)
+            for option in field.options:
+                score = _shared(seen.task, option.words)
+                if score and field.kind == "list":
+                    yield score + 1, key, Move("select", field.letter, option.words)
+                elif score:
+                    yield score + 1, key, Move("click", option.letter)
+
+    def _rows(self, seen: Seen) -> Iterator[tuple[int, tuple[str, ...], Move]]:
+        for row in (row for block in seen.rows for row in block):
+            cells = " ".join(row.cells.values())
+            for step in row.steps:
+                score = 10 * _shared(seen.task, cells) + _shared(seen.task, step.words)
+                yield score, (seen.heading, cells, step.words), Move("click", step.letter)
+
+    def _presses(
+        self, seen: Seen, presses: Sequence[Press], *, least: int
+    ) -> Iterator[tuple[int, tuple[str, ...], Move]]:
+        for press in presses:
+            score = _shared(seen.task, press.words)
+            if score >= least and press.words not in (NEXT, PREVIOUS):
+                yield score, (seen.heading, press.words), Move("click", press.letter)
 
 
 def _first(task: str) -> str:
@@ -142,8 +148,28 @@ def _words(text: str) -> frozenset[str]:
 
 
 @cache
+def _notices() -> frozenset[str]:
+    """What pages say after a form has had its effect."""
+    forms = [page.form for site in sites().values() for page in site.pages.values()]
+    return frozenset(form.done for form in forms if form is not None and form.done is not None)
+
+
+def _facts(seen: Seen) -> list[SeenRow]:
+    """Rows without steps on a page without fields, as a question might be about."""
+    rows = [row for block in seen.rows for row in block]
+    return [] if seen.fields or any(row.steps for row in rows) else rows
+
+
+def _shared(task: str, words: str) -> int:
+    return len(_words(task) & _words(words))
+
+
+@cache
 def _values(task: str) -> tuple[str, ...]:
-    """What might be typed: quoted words, runs of capitals, addresses and numbers, the longest first."""
+    """What might be typed: quoted words, runs of capitals, addresses, dates and numbers, the longest first."""
+    days = {found[0]: short_date(found[0]) or "" for found in re.finditer(r"\d{1,2} [A-Z][a-z]+ \d{4}", task)}
+    for day in days:
+        task = task.replace(day, " ")
     runs = re.findall(r'"([^"]+)"|((?:[A-Z][\w\'-]*)(?: [A-Z][\w\'-]*)+)|([\w.+-]+@[\w.-]+\w)|(\d[\w:/-]*)', task)
     found = dict.fromkeys(part for run in runs for part in run if part)
-    return tuple(sorted(found, key=len, reverse=True))
+    return (*sorted(found, key=len, reverse=True), *days.values())

@@ -29,10 +29,14 @@ class SiteReward(RubricReward):
 def parts(finished: FinishedEpisode) -> dict[str, Any]:
     """Element accuracy, action F1 and step success, means over the steps, and the number of steps.
 
-    A step is an action on an element, or the end; to ask for the next choices is none. On a page that cannot be read,
-    as a model may write it, nothing is right.
+    A step is an action on an element, the end, or an action that cannot be read; to ask for the next choices is none.
+    On a page that cannot be read, as a model may write it, nothing is right. Pages that are pruned as published lack
+    what a reader needs, so that there is only the number of steps.
     """
-    scores = list(step_scores(finished))
+    session = finished.initial.get("session", "main")
+    if session is None or session["page"] != "whole":
+        return {"steps": sum(1 for _ in _moves(finished))}
+    scores = [_score(shown, move) for shown, move in _moves(finished)]
     if not scores:
         return {"steps": 0}
     return {
@@ -43,30 +47,34 @@ def parts(finished: FinishedEpisode) -> dict[str, Any]:
     }
 
 
-def step_scores(finished: FinishedEpisode) -> Iterator[StepScore]:
-    """The score of each step of an episode."""
+def _moves(finished: FinishedEpisode) -> Iterator[tuple[str, Move | None]]:
+    """The page of each step, and what was done on it; None for what cannot be read."""
     shown = ""
     for event in finished.events:
         if event["type"] == "message":
             shown = event["text"]
+        elif event["type"] == "invalid":
+            yield shown, None
         elif event["type"] == "transition" and event.get("call") is not None:
             call: Mapping[str, Any] = event["call"]
             if call["name"] in _OPS:
                 given = {key: str(value) for key, value in (call.get("arguments") or {}).items()}
-                move = Move(call["name"], given.get("choice", ""), given.get("value", given.get("answer", "")))
-                yield _score(shown, move)
+                value = given.get("value", given.get("answer", ""))
+                yield shown, Move(call["name"], given.get("choice", "").strip().upper(), value)
             shown = event["observation"]
 
 
-def _score(shown: str, move: Move) -> StepScore:
+def _score(shown: str, move: Move | None) -> StepScore:
     try:
-        wanted = right(shown)
+        wanted = right(shown) if move is not None else frozenset()
     except ValueError:
         wanted = frozenset()
+    if move is None or not wanted:
+        return StepScore(0.0, 0.0, 0.0)
     same = [one for one in wanted if (one.tool == "done") == (move.tool == "done") and one.choice == move.choice]
     best = max((action_f1(_words(move), _words(one)) for one in same or wanted if one.tool != "more"), default=0.0)
     return StepScore(float(bool(same)), best, float(move in wanted))
 
 
 def _words(move: Move) -> str:
-    return f"{_OPS.get(move.tool, 'CLICK')} {move.value}"
+    return f"{_OPS.get(move.tool, '')} {move.value}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
 
 from simia_gym.envs.mind2web.sites.spec import FieldSpec, Site
 from simia_gym.envs.mind2web.work.seen import Deed, Press, Seen, SeenField, SeenRow
@@ -19,29 +18,8 @@ _PROMPT = re.compile(
 _DEED = re.compile(r"\[(\w+)\]  (.*) -> ([A-Z]+)(?:: (.*))?")
 _TOKEN = re.compile(r"<(/?)([a-z][a-z0-9]*)([^<>]*?)(/?)>|([^<]+|<)")
 _NUMBER = re.compile(r" id=(\d+)(?: |$)")
-_CONTROLS = frozenset({"input", "select", "textarea"})
-
-
-class _Node(NamedTuple):
-    """An element: what its tag says beside its name, and what it holds."""
-
-    tag: str
-    head: str
-    letter: str
-    inner: list[_Node | str]
-
-    def below(self, *tags: str) -> Iterator[_Node]:
-        """The elements with one of these tags, in document order."""
-        for node in self.inner:
-            if isinstance(node, _Node):
-                if node.tag in tags:
-                    yield node
-                yield from node.below(*tags)
-
-    @property
-    def text(self) -> str:
-        """All text in it."""
-        return " ".join(" ".join(node if isinstance(node, str) else node.text for node in self.inner).split())
+_SAYING = frozenset(("h1", "p", "a", "button", "th", "td", "dt", "dd", "legend", "label", "option", "textarea"))
+_CONTROLS = frozenset(("input", "select", "textarea"))
 
 
 def read_task(observation: str) -> tuple[str, str]:
@@ -61,26 +39,20 @@ def read_observation(observation: str, site: Site) -> Seen:
         ValueError: The text is no observation.
     """
     prompt = _prompt(observation)
-    body = _tree(prompt["page"])
-    heading = next((node.text for node in body.below("h1")), "")
+    scan = _Scan(prompt["page"])
     past = [_DEED.fullmatch(line) for line in prompt["past"].split("\n")]
-    rows: list[tuple[SeenRow, ...]] = []
-    presses: list[Press] = []
-    words: list[str] = []
-    controls: list[tuple[_Node, str]] = []
-    _walk(body, rows, presses, words, controls)
-    page = next((page for page in site.pages.values() if matched(page.heading, heading) is not None), None)
+    page = next((page for page in site.pages.values() if matched(page.heading, scan.heading) is not None), None)
     fields = page.form.fields if page is not None and page.form is not None else {}
     menu = len(site.menu)
     return Seen(
         prompt["task"],
-        tuple(Deed(deed[1], deed[2], deed[3], deed[4] or "") for deed in past if deed is not None),
-        heading,
-        tuple(words),
-        tuple(presses[:menu]),
-        tuple(rows),
-        tuple(_fields(controls, fields)),
-        tuple(presses[menu:]),
+        tuple([Deed(deed[1], deed[2], deed[3], deed[4] or "") for deed in past if deed is not None]),
+        scan.heading,
+        tuple(scan.words),
+        tuple(scan.presses[:menu]),
+        tuple(scan.rows),
+        tuple(_fields(scan.controls, fields)),
+        tuple(scan.presses[menu:]),
     )
 
 
@@ -91,133 +63,185 @@ def _prompt(observation: str) -> Mapping[str, str]:
     return found.groupdict()
 
 
-def _tree(text: str) -> _Node:
-    root = _Node("", "", "", [])
-    open_ = [root]
-    for closing, tag, head, empty, words in _TOKEN.findall(text):
-        if words:
-            open_[-1].inner.append(words)
-        elif not closing:
-            number = _NUMBER.match(head)
-            letter = LETTERS[int(number[1])] if number else ""
-            node = _Node(tag, head[number.end() :].strip() if number else head.strip(), letter, [])
-            open_[-1].inner.append(node)
-            if not empty:
-                open_.append(node)
-        elif len(open_) > 1:
-            open_.pop()
-    return root
+class _Control:
+    """A control of a form, or a group of radio buttons.
+
+    Attributes:
+        head: What its tag says beside its name.
+        label: Its label, or the legend of the group.
+        text: What it holds, or the words of what is chosen.
+        options: What can be chosen.
+    """
+
+    def __init__(self, tag: str, head: str, letter: str) -> None:
+        self.tag, self.head, self.letter = tag, head, letter
+        self.label = self.text = ""
+        self.options: list[Press] = []
 
 
-def _walk(
-    node: _Node,
-    rows: list[tuple[SeenRow, ...]],
-    presses: list[Press],
-    words: list[str],
-    controls: list[tuple[_Node, str]],
-) -> None:
-    """Sorts what stands on a page: rows, links and buttons, paragraphs, and controls with their labels."""
-    for child in node.inner:
-        if isinstance(child, str):
-            continue
-        if child.tag in ("a", "button"):
-            presses.append(Press(child.text, child.letter))
-        elif child.tag in _CONTROLS:
-            controls.append((child, ""))
-        elif child.tag == "fieldset":
-            controls.append((child, next((legend.text for legend in child.below("legend")), "")))
-        elif child.tag == "p":
-            control = next(child.below(*_CONTROLS), None)
-            if control is None:
-                words.append(child.text)
+class _Scan:
+    """Goes through a flattened page once, and sorts what stands on it.
+
+    Args:
+        text: The page.
+
+    Attributes:
+        heading: The heading.
+        words: The paragraphs.
+        presses: The links and buttons outside of rows.
+        rows: The blocks of rows.
+        controls: The controls.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.heading = ""
+        self.words: list[str] = []
+        self.presses: list[Press] = []
+        self.rows: list[tuple[SeenRow, ...]] = []
+        self.controls: list[_Control] = []
+        self._said: list[tuple[list[str], str, str]] = []
+        self._block: list[SeenRow] | None = None
+        self._columns: list[str] = []
+        self._row = ""
+        self._cells: dict[str, str] = {}
+        self._steps: list[Press] = []
+        self._name = ""
+        self._group: _Control | None = None
+        self._checked = False
+        self._paragraph: list[_Control] = []
+        for closing, tag, head, empty, words in _TOKEN.findall(text):
+            if words:
+                if self._said:
+                    self._said[-1][0].append(words)
+            elif closing:
+                self._close(tag)
             else:
-                controls.append((control, next((label.text for label in child.below("label")), "")))
-        elif child.tag == "table":
-            rows.append(_table(child))
-        elif child.tag in ("article", "dl"):
-            rows.append((_card(child),))
-        elif child.tag == "section":
-            rows.append(tuple(_card(card) for card in child.inner if isinstance(card, _Node)))
+                self._open(tag, head)
+                if empty:
+                    self._close(tag)
+
+    def _open(self, tag: str, head: str) -> None:
+        letter = ""
+        if head:
+            if number := _NUMBER.match(head):
+                letter, head = LETTERS[int(number[1])], head[number.end() :]
+            head = head.strip()
+        if tag in _CONTROLS:
+            self._add(_Control(tag, head, letter))
+        if tag in _SAYING:
+            self._said.append(([], head, letter))
+            if tag == "p":
+                self._paragraph, self._name = [], ""
+        elif not self._row and tag in ("tr", "article", "dl"):
+            self._row, self._cells, self._steps = tag, {}, []
+        elif tag in ("table", "section"):
+            self._block, self._columns = [], []
+        elif tag == "fieldset":
+            self._group = _Control(tag, head, letter)
+            self.controls.append(self._group)
+
+    def _add(self, control: _Control) -> None:
+        if self._group is None:
+            self.controls.append(control)
+            self._paragraph.append(control)
         else:
-            _walk(child, rows, presses, words, controls)
+            self._group.options.append(Press("", control.letter))
+            self._checked = control.head.endswith(" checked")
+
+    def _close(self, tag: str) -> None:
+        if tag in _SAYING:
+            if self._said:
+                said, head, letter = self._said.pop()
+                self._say(tag, " ".join("".join(said).split()), head, letter)
+        elif tag == self._row:
+            self._end_row(SeenRow(self._cells, tuple(self._steps)))
+            self._row = ""
+        elif tag in ("table", "section") and self._block is not None:
+            self.rows.append(tuple(self._block))
+            self._block = None
+        elif tag == "fieldset":
+            self._group = None
+
+    def _end_row(self, row: SeenRow) -> None:
+        if self._block is None:
+            self.rows.append((row,))
+        elif row.cells:
+            self._block.append(row)
+
+    def _say(self, tag: str, words: str, head: str, letter: str) -> None:
+        """Takes the words of an element."""
+        if tag in ("a", "button"):
+            (self._steps if self._row else self.presses).append(Press(words, letter))
+        elif tag == "td":
+            if not self._row:
+                self._end_row(SeenRow(dict.fromkeys(self._columns[:1], words), ()))
+            elif words and len(self._cells) < len(self._columns):
+                self._cells[self._columns[len(self._cells)]] = words
+        elif tag == "th":
+            self._columns.append(words)
+        elif tag == "dt":
+            self._name = words
+            self._cells[words] = ""
+        elif tag == "dd":
+            self._cells[self._name] = words
+        elif tag == "h1":
+            self.heading = words
+        elif tag == "p" and not self._paragraph:
+            self.words.append(words)
+        elif tag == "option" and self.controls:
+            self.controls[-1].options.append(Press(words, ""))
+            if head == "selected":
+                self.controls[-1].text = words
+        elif tag == "textarea" and self.controls:
+            self.controls[-1].text = words
+        elif tag in ("label", "legend"):
+            self._call(tag, words)
+        if tag == "p":
+            for control in self._paragraph:
+                control.label = self._name
+            self._paragraph = []
+
+    def _call(self, tag: str, words: str) -> None:
+        """Takes a label: of the control of a paragraph, of a group, or of the radio button before it."""
+        group = self._group
+        if group is None:
+            self._name = words
+        elif tag == "legend":
+            group.label = words
+        elif group.options:
+            group.options[-1] = Press(words, group.options[-1].letter)
+            group.text = words if self._checked else group.text
 
 
-def _presses(node: _Node) -> tuple[Press, ...]:
-    return tuple(Press(one.text, one.letter) for one in node.below("a", "button"))
-
-
-def _table(table: _Node) -> tuple[SeenRow, ...]:
-    columns = [head.text for head in table.below("th")]
-    found = []
-    for row in table.below("tr", "td"):
-        if row.tag == "td" and any(row in other.inner for other in table.below("tr")):
-            continue
-        cells = [row] if row.tag == "td" else [cell for cell in row.below("td") if any(map(_is_text, cell.inner))]
-        if cells:
-            found.append(SeenRow(dict(zip(columns, (cell.text for cell in cells), strict=False)), _presses(row)))
-    return tuple(found)
-
-
-def _is_text(node: _Node | str) -> bool:
-    return isinstance(node, str) and bool(node.strip())
-
-
-def _card(card: _Node) -> SeenRow:
-    cells: dict[str, str] = {}
-    name = ""
-    parts = card.inner if card.tag == "dl" else [part for dl in card.below("dl") for part in dl.inner]
-    for part in parts:
-        if isinstance(part, _Node) and part.tag == "dt":
-            name = part.text
-            cells[name] = ""
-        elif isinstance(part, _Node) and part.tag == "dd":
-            cells[name] = part.text
-    return SeenRow(cells, _presses(card))
-
-
-def _fields(controls: list[tuple[_Node, str]], specs: Mapping[str, FieldSpec]) -> Iterator[SeenField]:
-    for control, label in controls:
+def _fields(controls: list[_Control], specs: Mapping[str, FieldSpec]) -> Iterator[SeenField]:
+    for control in controls:
         for name, spec in specs.items():
             if control.tag == "fieldset":
-                if label == spec.label:
-                    yield _radios(control, label)
+                if control.label == spec.label:
+                    yield SeenField(control.label, "radio", control.text, "", tuple(control.options))
                     break
-            elif (rest := _after(control.head, label, name, spec)) is not None:
+            elif (rest := _after(control, name, spec)) is not None:
                 yield _field(control, rest, spec)
                 break
 
 
-def _after(head: str, label: str, name: str, spec: FieldSpec) -> str | None:
+def _after(control: _Control, name: str, spec: FieldSpec) -> str | None:
     """What the tag of a control says after the words that name its field; None where it is another field's."""
     kind = "" if spec.choice is not None or spec.kind == "area" else "checkbox" if spec.kind == "flag" else spec.kind
     hint = str(spec.limits.get("placeholder", ""))
+    head = f"{control.head} "
     for parts in ((kind, spec.label, name, hint), (kind, name, spec.label), (kind, name, hint)):
         begin = " ".join(filter(None, parts))
-        if (spec.label in parts or label == spec.label) and f"{head} ".startswith(f"{begin} "):
+        if (spec.label in parts or control.label == spec.label) and head.startswith(f"{begin} "):
             return head[len(begin) :].strip()
     return None
 
 
-def _field(control: _Node, rest: str, spec: FieldSpec) -> SeenField:
+def _field(control: _Control, rest: str, spec: FieldSpec) -> SeenField:
     if control.tag == "select":
-        options = [option for option in control.inner if isinstance(option, _Node)]
-        words = [Press(option.text, control.letter) for option in options]
-        value = next((option.text for option in options if option.head == "selected"), "")
-        blank = words[0].words if words and value == "Choose" else None
-        return SeenField(spec.label, "list", "" if value == blank else value, control.letter, tuple(words))
+        options = tuple([Press(option.words, control.letter) for option in control.options])
+        value = "" if control.text == "Choose" == options[0].words else control.text
+        return SeenField(spec.label, "list", value, control.letter, options)
     if spec.kind == "flag":
         return SeenField(spec.label, "flag", "yes" if rest.endswith("checked") else "", control.letter)
-    value = control.text if control.tag == "textarea" else rest
-    return SeenField(spec.label, "text", value, control.letter)
-
-
-def _radios(group: _Node, label: str) -> SeenField:
-    parts = list(group.below("input", "label"))
-    options = []
-    value = ""
-    kind: Literal["radio"] = "radio"
-    for control, words in zip(parts[::2], parts[1::2], strict=True):
-        options.append(Press(words.text, control.letter))
-        if control.head.endswith(" checked"):
-            value = words.text
-    return SeenField(label, kind, value, "", tuple(options))
+    return SeenField(spec.label, "text", control.text if control.tag == "textarea" else rest, control.letter)
