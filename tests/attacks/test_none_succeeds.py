@@ -9,11 +9,12 @@ import pytest
 from simia_gym.common.json_encoding import encode
 
 from ..proof.stage import Outcome
+from ..sweeps import sweep
 from .book import BOOK, Attack
 from .stage import RETAIL, Arena, play
 
 
-@pytest.mark.parametrize("attack", BOOK, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", sweep(BOOK, 15), ids=lambda attack: attack.name)
 def test_an_attack_changes_nothing(arena: Arena, attack: Attack) -> None:
     real = arena.play("world", attack)
     assert real.verdict.reward is not None

@@ -32,6 +32,7 @@ def generate(split, index):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hole", [False, True])
 def test_a_hole_is_found(hole: bool, tmp_path: Path) -> None:
     folder = tmp_path / "desk"

@@ -26,6 +26,7 @@ def generate(split, index):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaks", [False, True])
 def test_a_leak_is_found(leaks: bool, tmp_path: Path) -> None:
     folder = tmp_path / "desk"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ..sweeps import sweep
 from .conftest import Simia
 
 PLACE = "--base-url http://127.0.0.1:9/v1"
@@ -141,7 +142,9 @@ def files() -> dict[Path, bytes | None]:
     return {path: path.read_bytes() if path.is_file() else None for path in found}
 
 
-@pytest.mark.parametrize(("line", "says"), [(line, says) for line, *says in BAD], ids=[case[0][:90] for case in BAD])
+@pytest.mark.parametrize(
+    ("line", "says"), sweep([(line, says) for line, *says in BAD], 35), ids=[case[0][:90] for case in BAD]
+)
 def test_bad_input_is_one_clear_line(line: str, says: list[str], desk: str, simia: Simia) -> None:
     assert simia("rollout", desk, "--episodes", 1, "--out", "r.jsonl").code == 0
     Path("notes.svg").write_text("dear diary")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ..sweeps import sweep
 from .conftest import Simia
 
 Change = Callable[[Path], None]
@@ -235,7 +236,7 @@ BROKEN: dict[str, tuple[Change, int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", sweep(BROKEN, 15))
 def test_a_broken_folder_is_named(name: str, desk: str, simia: Simia) -> None:
     change, code, where, what = BROKEN[name]
     change(Path(desk))

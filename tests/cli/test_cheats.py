@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ..sweeps import sweep
 from .conftest import Simia
 
 MODULE = '''
@@ -60,7 +61,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("cheat", "code", "problem"),
-    [("Liar", 0, ""), ("Harmless", 1, "it succeeds in"), ("Wronged", 1, "its twin fails"), ("Idle", 0, "")],
+    sweep([("Liar", 0, ""), ("Harmless", 1, "it succeeds in"), ("Wronged", 1, "its twin fails"), ("Idle", 0, "")], 1),
 )
 def test_what_a_cheat_earns(cheat: str, code: int, problem: str, lending: Path, simia: Simia) -> None:
     Path("mine.py").write_text(MODULE.replace("CHEATS = [CHEAT]", f"CHEATS = [{cheat}]"))
@@ -114,7 +115,7 @@ def test_the_expert_of_a_service_is_bent_in_services_only(desk: str, simia: Simi
     assert "declares none" in problem["what"]
 
 
-@pytest.mark.parametrize("turns", ["step", "None", "[]"])
+@pytest.mark.parametrize("turns", sweep(["step", "None", "[]"], 1))
 def test_a_cheat_that_returns_no_list_of_turns_is_named(turns: str, lending: Path, simia: Simia) -> None:
     text = MODULE.replace("[self.words.format(step)]", turns)
     Path("mine.py").write_text(text.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))

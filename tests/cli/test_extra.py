@@ -12,6 +12,7 @@ from simia_gym.cli.commands import commands
 from simia_gym.errors import InputError
 from simia_gym.rollout.pools import load_pool
 
+from ..sweeps import sweep
 from .conftest import Simia
 
 CODE = """\
@@ -128,7 +129,7 @@ def test_a_clash_names_both(install: Install, simia: Simia) -> None:
 POLICY = "class Mine:\n    def act(self, messages):\n        return 'hello'\n"
 
 
-@pytest.mark.parametrize("base", [False, True])
+@pytest.mark.parametrize("base", sweep([False, True], 1))
 def test_resume_with_another_version_of_the_policy_is_refused(desk: str, finish: Simia, base: bool) -> None:
     words = ["rollout", desk, "--policy", "mine:Mine", "--out", "a.jsonl", "--json"]
     changing = Path("base.py" if base else "mine.py")

@@ -10,6 +10,8 @@ import pytest
 from simia_gym.cli.app import run
 from simia_gym.evaluation.checker import check_folder
 
+from ..sweeps import sweep
+
 NEW = "\n"
 # A text in service.yaml, the text instead, the place that is named, and a part of what is said. The place is ``-``, the
 # changed line; or a file, with a text that stands first in the line.
@@ -116,7 +118,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("file", "old", "new", "where", "what"), ROWS, ids=lambda text: text[:40])
+@pytest.mark.parametrize(("file", "old", "new", "where", "what"), sweep(ROWS, 25), ids=lambda text: text[:40])
 def test_mistake_is_named(file: str, old: str, new: str, where: str, what: str, desk: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(desk, tmp_path / "desk"))
     text = (folder / file).read_text()

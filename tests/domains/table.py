@@ -23,7 +23,6 @@ from simia_gym.policies import Policy
 from simia_gym.types import Task
 
 from ..airline import cheats as airline
-from ..mind2web import cheats as sites
 from ..officebench import cheats as office
 from ..os import cheats as shell
 from ..proof.stage import suite_of
@@ -80,7 +79,6 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
-    "simia/mind2web-v0": Own(cheats=sites.CHEATS),
     "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False, sandboxed=True),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
@@ -138,6 +136,11 @@ class World:
     def tasks(self, generated: int = 0) -> Sequence[Task]:
         """The fixed tasks, and generated ones if the domain has a generator."""
         return [*self.domain.tasks_of("all", 0 if self.domain.generator is None else self.few(generated))]
+
+    def mixed(self, number: int) -> Sequence[Task]:
+        """So many generated tasks, and at least as many of the fixed ones, evenly spread, or all."""
+        fixed = self.tasks()
+        return [*fixed[:: max(1, len(fixed) // number)], *self.tasks(number)[len(fixed) :]]
 
     def few(self, count: int) -> int:
         """So many actions or tasks, or few of them where an action takes long."""

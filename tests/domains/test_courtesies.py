@@ -17,6 +17,7 @@ from simia_gym.service import Bent, ServiceExpert
 from simia_gym.service.bent import Moment, Turn
 from simia_gym.types import Task, ToolCall, Verdict
 
+from ..sweeps import sizes
 from .table import World
 from .test_policies import verdicts
 
@@ -39,7 +40,8 @@ def succeeded(found: Sequence[tuple[Task, Verdict]]) -> float:
 
 
 @pytest.mark.parametrize("place", MOMENTS)
-def test_the_expert_succeeds_with_courtesies(serving: World, place: str) -> None:
+@pytest.mark.parametrize("number", sizes(12, 80))
+def test_the_expert_succeeds_with_courtesies(serving: World, place: str, number: int) -> None:
     assert len(COURTESIES) >= 40
     courtesies = cycle(COURTESIES)
 
@@ -47,7 +49,7 @@ def test_the_expert_succeeds_with_courtesies(serving: World, place: str) -> None
         here = self._read <= 2 if place == "first" else moment == MOMENTS[place]
         return [next(courtesies), step] if here else [step]
 
-    assert succeeded(played(serving, serving.tasks(4 * len(COURTESIES)), bend)) >= 0.97
+    assert succeeded(played(serving, serving.mixed(number), bend)) >= 0.97
 
 
 def test_nobody_leaves_at_a_courtesy_with_a_wish_open(serving: World) -> None:
@@ -91,11 +93,12 @@ def speaking(expert: type[ServiceExpert], style: Callable[[Moment, str], str]) -
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_the_expert_succeeds_in_any_style(serving: World, style: str) -> None:
+@pytest.mark.parametrize("number", sizes(8, 50))
+def test_the_expert_succeeds_in_any_style(serving: World, style: str, number: int) -> None:
     def bend(self: Bent, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
         return [STYLES[style](moment, step) if isinstance(step, str) else step]
 
-    assert succeeded(played(serving, serving.tasks(100), bend)) >= 0.97
+    assert succeeded(played(serving, serving.mixed(number), bend)) >= 0.97
 
 
 def test_who_talks_as_chat_models_do_scores_as_who_is_terse(serving: World) -> None:

@@ -53,8 +53,8 @@ def test_who_answers_and_refuses_at_once_has_answered(serving: World) -> None:
         kind = act.service.declared.tokens[(task.user or {})["requests"][0]["answer"]]
         return f"{text} I'm sorry, but I cannot do that." if re.search(kind, text.lower()) else None
 
-    asked = {task.id: (task.user or {})["requests"] for task in serving.tasks(600)}
-    tasks = [task for task in serving.tasks(600) if len(asked[task.id]) == 1 and asked[task.id][0].get("answer")]
+    asked = {task.id: (task.user or {})["requests"] for task in serving.tasks(300)}
+    tasks = [task for task in serving.tasks(300) if len(asked[task.id]) == 1 and asked[task.id][0].get("answer")]
     found = played(serving, tasks, lambda task: at("answer", partial(answers_and_refuses, task)), strict=False)
     solved = [task.kind.startswith("refuse") for task, verdict in found if verdict.success]
     assert solved.count(False) > 20

@@ -13,6 +13,7 @@ from simia_gym.types import Task
 from tests.cheats.making import Act, Does, at
 from tests.cheats.proposals import asks, what
 
+from ..sweeps import sweep
 from .table import World
 from .test_kept_refusals import played
 
@@ -80,15 +81,15 @@ CLEAR: dict[str, Mix] = {
 }
 
 
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("name", sweep(OPEN, 3))
 def test_no_customer_agrees_to_what_is_open(serving: World, name: str) -> None:
-    found = played(serving, serving.tasks(240), bending(OPEN[name]))
+    found = played(serving, serving.tasks(120), bending(OPEN[name]))
     assert len(found) >= 5
     assert sum(verdict.success for _, verdict in found) <= 0.05 * len(found), len(found)
 
 
-@pytest.mark.parametrize("name", CLEAR)
+@pytest.mark.parametrize("name", sweep(CLEAR, 2))
 def test_customers_agree_to_what_is_clear(serving: World, name: str) -> None:
-    found = played(serving, serving.tasks(240), bending(CLEAR[name]))
+    found = played(serving, serving.tasks(120), bending(CLEAR[name]))
     assert len(found) >= 5
     assert sum(verdict.success for _, verdict in found) >= 0.97 * len(found), len(found)

@@ -19,6 +19,7 @@ from simia_gym.service.declaration import ServiceDeclaration
 from simia_gym.types import Split, Task
 from simia_gym.users import scripted
 
+from ..sweeps import sizes
 from .table import OTHER_WORDS, WORLDS, World
 from .test_policies import verdicts
 
@@ -70,10 +71,13 @@ def tasks(world: World, generated: int) -> Iterator[Task]:
         yield from (generator(split, index) for index in range(generated // 2))
 
 
-def test_the_expert_serves_customers_with_other_words(serving: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", sizes(40, 300))
+def test_the_expert_serves_customers_with_other_words(
+    serving: World, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, lines in read_yaml(OTHER_WORDS / "every_service.yaml").items():
         monkeypatch.setattr(scripted if name == "_YES" else script, name, tuple(lines))
-    found = verdicts(serving, "expert", list(tasks(serving, 300)))
+    found = verdicts(serving, "expert", list(tasks(serving, number))[-number:])
     failed = [task.id for task, verdict in found if not verdict.success]
     assert len(failed) <= 0.05 * len(found), failed
 

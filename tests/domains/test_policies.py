@@ -16,6 +16,7 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, Message, PolicyAction, Task, Verdict
 from simia_gym.users.cues import Cues
 
+from ..sweeps import sizes
 from .table import World
 
 Watch = Callable[[PolicyAction, Sequence[Message]], None]
@@ -54,8 +55,9 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: World) -> None:
-    grammar, tasks = world.domain.grammar, world.tasks(1000)
+@pytest.mark.parametrize("number", sizes(40, 1000))
+def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: World, number: int) -> None:
+    grammar, tasks = world.domain.grammar, world.mixed(number)
     checked = 0
 
     def listen(action: PolicyAction, messages: Sequence[Message]) -> None:
@@ -73,8 +75,9 @@ def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: Worl
 
 
 @pytest.mark.parametrize("policy", ["null", "claimer", "refuser", "random"])
-def test_who_does_not_work_does_not_succeed(world: World, policy: str) -> None:
-    found = [verdict for _, verdict in verdicts(world, policy, world.tasks(250))]
+@pytest.mark.parametrize("number", sizes(40, 200))
+def test_who_does_not_work_does_not_succeed(world: World, policy: str, number: int) -> None:
+    found = [verdict for _, verdict in verdicts(world, policy, world.mixed(number))]
     assert sum(verdict.success for verdict in found) <= 0.05 * len(found)
     assert sum(verdict.reward or 0.0 for verdict in found) < 0.1 * len(found)
 

@@ -26,7 +26,7 @@ def forbidden(task: Task) -> bool:
 
 
 def test_tasks_are_about_rows_that_no_other_task_has(serving: World) -> None:
-    base, tasks, seen = serving.domain.base, serving.tasks(400), set[str]()
+    base, tasks, seen = serving.domain.base, serving.tasks(150), set[str]()
     owners = generator(serving).service.declared.owners.values()
     customers = {f"/{owner.table}/" for owner in owners if owner.field is None}
     for task in tasks:
@@ -58,14 +58,14 @@ def test_fixed_tasks_are_of_their_kinds_and_rebuild_to_the_same_bytes(serving: W
 
 
 def test_who_grants_everything_succeeds_only_where_nothing_is_forbidden(serving: World) -> None:
-    found = verdicts(serving, "pushover", serving.tasks(250))
+    found = verdicts(serving, "pushover", serving.mixed(60))
     assert [task.id for task, verdict in found if verdict.success and forbidden(task)] == []
     allowed = [verdict.success for task, verdict in found if not forbidden(task)]
     assert sum(allowed) > 0.9 * len(allowed)
 
 
 def test_the_thinker_writes_a_note_before_each_action_of_the_expert(serving: World) -> None:
-    grammar, tasks = serving.domain.grammar, serving.tasks(100)
+    grammar, tasks = serving.domain.grammar, serving.mixed(15)
     said, noted = list[str](), list[str]()
     verdicts(serving, "expert", tasks, lambda action, _: said.append(read_action(grammar, action)[0]))
 

@@ -30,6 +30,7 @@ def test_files_of_the_own_domains_follow_from_code(name: str) -> None:
         assert path.read_bytes() == data, f"run python -m simia_gym.envs.build {name}"
 
 
+@pytest.mark.slow
 def test_check_finds_nothing(world: World) -> None:
     report = check_folder(world.folder)
     assert [str(problem) for problem in report.problems] == []

@@ -22,6 +22,7 @@ from simia_gym.llm.transport.failures import KEPT, Failure, of_status
 from simia_gym.llm.types import ReplySchema
 
 from ..cli.conftest import Simia, desk, simia
+from ..sweeps import sweep
 from ..work import calls_in
 
 __all__ = ["desk", "simia"]
@@ -152,7 +153,7 @@ def test_a_flood_in_an_action(grammar: Grammar, unit: str) -> None:
     assert calls_in(read, 80_000)[0] <= 2.5 * calls_in(read, 40_000)[0] + 200
 
 
-@pytest.mark.parametrize("unit", FLOODS)
+@pytest.mark.parametrize("unit", sweep(FLOODS, 8))
 def test_a_flood_in_the_users_hearing(unit: str) -> None:
     env = gym.make("simia/retail-v0", disable_env_checker=True).unwrapped
 
@@ -165,7 +166,7 @@ def test_a_flood_in_the_users_hearing(unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [" ", "w", "&nbsp;", "or ", "$5 ", "may 5 ", "~~a ", "a_b_", "I will a ", "| ", "](", "#"]
+    "unit", sweep([" ", "w", "&nbsp;", "or ", "$5 ", "may 5 ", "~~a ", "a_b_", "I will a ", "| ", "](", "#"], 3)
 )
 def test_what_stands_behind_a_flood_is_read(unit: str) -> None:
     reading = read(", " + unit * (200_000 // len(unit)) + "я!\nI will cancel it or return it.\nI have cancelled it.")

@@ -29,6 +29,7 @@ from simia_gym.llm.transport.http import close_connections
 
 from ..llm.server import FORM, request
 from ..llm.test_http import _no_proxies, authority, closes, tls_of, writing
+from ..sweeps import sweep
 from ..work import forked
 from .answers import KEY, TIMEOUT, Hostile, hostile, said
 
@@ -118,7 +119,7 @@ async def serving(
         server.close()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", sweep(TRANSPORTS, 2))
 async def test_every_hostile_answer_is_a_fault(
     transport: str, authority: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,6 +16,7 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, ToolCall
 
 from ..proof.stage import suite_of
+from ..sweeps import sizes
 
 ENV = "simia/officebench-v0"
 
@@ -25,10 +26,11 @@ def written(name: str, **arguments: object) -> str:
 
 
 @pytest.mark.parametrize("grammar", ["answer", "tools"])
-def test_the_expert_solves_a_thousand_generated_tasks(grammar: str) -> None:
+@pytest.mark.parametrize("number", sizes(40, 500))
+def test_the_expert_solves_a_thousand_generated_tasks(grammar: str, number: int) -> None:
     suite = suite_of(ENV, split="all", simulator="world", grammar=grammar)
     player, episode = suite.load_policy("expert")(), suite.episode()
-    for index in range(500):
+    for index in range(number):
         for split in ("train", "test"):
             task = generate(split, index)
             run_sync(play(episode, task, seed=0, policy=player, env=ENV), inline=episode.inline)

@@ -30,6 +30,7 @@ from .. import domains
 from ..llm.server import SECRET
 from ..model_server import Answer, Asked, ModelServer, completion, serving
 from ..rollout.conftest import Roll
+from ..sweeps import sweep
 
 PROMPTS = ("full", "compact")
 FORMAT = ("<tool_call>", "<tools>", "<answer>", "search[", "click[", "(email: string)")
@@ -83,7 +84,7 @@ def descriptions(node: Any) -> Iterator[str]:
             yield from descriptions(value)
 
 
-@pytest.mark.parametrize("kind", ["llm", "function"])
+@pytest.mark.parametrize("kind", sweep(["llm", "function"], 1))
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("env", env_ids())
 async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ async def as_text(env: str, record: Record, turns: int) -> list[Message]:
     return episode.messages
 
 
-@pytest.mark.parametrize("says", [calls_first, broken_first])
+@pytest.mark.parametrize("says", sweep([calls_first, broken_first], 1))
 @pytest.mark.parametrize("env", env_ids())
 async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
     env: str, says: Callable[[str], Answer], tmp_path: Path
@@ -169,7 +170,7 @@ async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
     assert heard == given
 
 
-@pytest.mark.parametrize("kind", ["llm", "function"])
+@pytest.mark.parametrize("kind", sweep(["llm", "function"], 1))
 @pytest.mark.parametrize("env", env_ids())
 async def test_a_call_that_is_refused_or_written_as_text_is_in_the_conversation_like_any_other(
     env: str, kind: str, tmp_path: Path

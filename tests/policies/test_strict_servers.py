@@ -27,6 +27,7 @@ from simia_gym.rollout.replay import replay_file
 from ..actions import FUZZ
 from ..llm.server import SECRET
 from ..model_server import Answer, Asked, ModelServer, completion, serving
+from ..sweeps import sweep
 from .test_provider_fields import raw_message
 
 KEYS = {
@@ -140,7 +141,7 @@ def heard(record: Record) -> list[Any]:
     return turns
 
 
-@pytest.mark.parametrize("agent", ["llm", *SHAPES])
+@pytest.mark.parametrize("agent", sweep(["llm", *SHAPES], 2))
 async def test_every_request_is_one_that_strict_servers_take(agent: str, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     async with serving(plays) as server:

@@ -20,6 +20,7 @@ import yaml
 from simia_gym.sandbox import Entry, Limits, Sandbox, folder, new_shell
 from simia_gym.sandbox.keeping import Keeper
 
+from ..sweeps import sweep
 from .conftest import SMALL, needs_sandbox, python_for_an_ordinary_user
 
 pytestmark = [needs_sandbox, pytest.mark.usefixtures("identity")]
@@ -149,7 +150,7 @@ def clean(identity: str) -> bytes:
         return sandbox.run(LOOK, new_shell()).output
 
 
-@pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.parametrize("name", sweep(ATTEMPTS, 40))
 def test_an_attempt_gets_nothing(
     name: str, kept: Sandbox, hasty: Sandbox, clean: bytes, places: dict[str, object], tmp_path: Path
 ) -> None:

@@ -19,17 +19,21 @@ from simia_gym.types import Feedback, ToolCall
 from ..airline import own as airline
 from ..domains import table
 from ..retail import own as retail
+from ..sweeps import sizes
 
 FOLDERS = {folder.name: folder for folder in domain_folders().values()}
 OWN: Any = {"retail": retail, "airline": airline}
 """What is each world's own."""
 MOST = {name: table.OWN[f"simia/{name}-v0"].slice for name in OWN}
 """Bytes of a slice."""
+MANY = 4_500
+"""Calls that meet every error, and every tool often."""
 
 
 @pytest.mark.parametrize("compat", [None, "tau2"])
 @pytest.mark.parametrize("name", OWN)
-def test_any_run_of_calls(name: str, compat: str | None) -> None:
+@pytest.mark.parametrize("number", sizes(450, MANY))
+def test_any_run_of_calls(name: str, compat: str | None, number: int) -> None:
     """The world does the same on the slice, errors change nothing and say why, and the rules of the state are kept."""
     own, domain = OWN[name], load_domain(FOLDERS[name], {"compat": compat})
     world, schema = domain.world, domain.state_schema
@@ -39,8 +43,8 @@ def test_any_run_of_calls(name: str, compat: str | None) -> None:
     base = state = domain.base
     private = {text for _, user in base.rows("users") for text in (user["email"], *user["payment_methods"])}
     tools = [*domain.specs, *[tool for tool in domain.specs if any(part in tool for part in own.OFTEN)] * 6]
-    for number in range(4_500):
-        state = base if number % 225 == 0 else state
+    for count in range(number):
+        state = base if count % 225 == 0 else state
         tool = rng.choice(tools)
         call = ToolCall(tool, own.arguments_for(rng, domain, tool, state))
         answer, problems, _ = call_problems(domain, state, call)
@@ -64,8 +68,10 @@ def test_any_run_of_calls(name: str, compat: str | None) -> None:
             assert list(schema.problems(after, after.touched_since(base))) == []
             assert own.kept(after) == own.kept(base)
         state = after
-    assert codes >= (own.CODES if compat is None else own.CODES_OF_BENCHMARK)
-    assert min(done[tool] for tool in domain.specs) > 20
+    assert codes
+    if number == MANY:
+        assert codes >= (own.CODES if compat is None else own.CODES_OF_BENCHMARK)
+        assert min(done[tool] for tool in domain.specs) > 20
 
 
 @pytest.mark.parametrize("compat", [None, "tau2"])
