@@ -121,7 +121,8 @@ class SiteTasks:
             InputError: No task of this kind can be drawn from the file of the site.
         """
         kind, why = self.site.kinds[name], ""
-        for turn in range(_TRIES):
+        drawn = Drawn(rng, self.site, self._base, kind)
+        for turn in range(1, _TRIES + 1):
             if turn % _VALUES == 0:
                 drawn = Drawn(rng, self.site, self._base, kind)
             try:

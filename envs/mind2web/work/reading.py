@@ -228,9 +228,8 @@ def _fields(controls: list[_Control], specs: Mapping[str, FieldSpec]) -> Iterato
 def _after(control: _Control, name: str, spec: FieldSpec) -> str | None:
     """What the tag of a control says after the words that name its field; None where it is another field's."""
     kind = "" if spec.choice is not None or spec.kind == "area" else "checkbox" if spec.kind == "flag" else spec.kind
-    hint = str(spec.limits.get("placeholder", ""))
     head = f"{control.head} "
-    for parts in ((kind, spec.label, name, hint), (kind, name, spec.label), (kind, name, hint)):
+    for parts in ((kind, spec.label, name), (kind, name, spec.label), (kind, name)):
         begin = " ".join(filter(None, parts))
         if (spec.label in parts or control.label == spec.label) and head.startswith(f"{begin} "):
             return head[len(begin) :].strip()
