@@ -23,6 +23,7 @@ from simia_gym.policies import Policy
 from simia_gym.types import Task
 
 from ..airline import cheats as airline
+from ..mind2web import cheats as sites
 from ..officebench import cheats as office
 from ..os import cheats as shell
 from ..proof.stage import suite_of
@@ -79,6 +80,7 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
+    "simia/mind2web-v0": Own(cheats=sites.CHEATS),
     "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False, sandboxed=True),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),
