@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from simia_gym.assembly.suite import Suite, load_suite
     from simia_gym.common.json_encoding import as_bytes, as_text
     from simia_gym.contracts import Simulator, StepContext, User
+    from simia_gym.domain.data import DomainData
     from simia_gym.domain.tools import DeclaredError, tool
     from simia_gym.domain.world import World, WorldSimulator
     from simia_gym.env import SimiaEnv, TranscriptObservation
@@ -69,6 +70,7 @@ __getattr__ = lazy_names(
         "simia_gym.assembly.suite": "Suite load_suite",
         "simia_gym.common.json_encoding": "as_bytes as_text",
         "simia_gym.contracts": "Simulator StepContext User",
+        "simia_gym.domain.data": "DomainData",
         "simia_gym.domain.tools": "DeclaredError tool",
         "simia_gym.domain.world": "World WorldSimulator",
         "simia_gym.env": "SimiaEnv TranscriptObservation",
@@ -106,6 +108,7 @@ __all__ = [
     "Cues",
     "Cut",
     "DeclaredError",
+    "DomainData",
     "DomainError",
     "Draft",
     "End",
