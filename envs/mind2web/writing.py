@@ -81,6 +81,14 @@ class PageText:
     def _add(self, element: Element, number: int, out: list[_Part]) -> tuple[int, bool]:
         """Adds the parts of an element; gives the number of what follows it, and whether it says anything."""
         node, follows = self._page.nodes[number], number + 1
+        if not element.attributes and len(element.children) == 1 and not node.kind and not node.hidden:
+            only = element.children[0]
+            if isinstance(only, str) and element.tag != "option":
+                if said := squeeze(only):
+                    out.append(f"<{element.tag}> {said} </{element.tag}>")
+                else:
+                    out.append(f"<{element.tag} />")
+                return follows, True
         begin = len(out)
         acts = number in self._actable
         said = "".join([f" {squeeze(value)}" for _, value in said_by(node)]) if element.attributes else ""

@@ -10,6 +10,10 @@ from simia_gym.envs.mind2web.browser.tree import Element
 
 CONTROLS = frozenset({"input", "select", "textarea", "button"})
 BUTTONS = frozenset({"submit", "button"})
+_PLAIN = frozenset(
+    {"td", "th", "tr", "tbody", "thead", "table", "dt", "dd", "dl", "p", "article", "section", "nav", "h1"}
+)
+"""What neither is nor changes anything that can be acted on, where it has no attribute."""
 _KINDS = {"select": "list", "textarea": "area"}
 _NONE: dict[str, str] = {}
 TEXTS = frozenset({"text", "search", "tel", "email", "password"})
@@ -97,6 +101,12 @@ class Page:
     def _add(self, element: Element, plain: list[Node], above: tuple[int, bool, bool, int]) -> None:
         parent, hidden, disabled, form = above
         number, tag = len(plain), element.tag
+        if not element.attributes and tag in _PLAIN:
+            plain.append(Node(number, element, parent, hidden, False, form, ""))
+            for child in element.children:
+                if isinstance(child, Element):
+                    self._add(child, plain, (number, hidden, disabled, form))
+            return
         given = dict(element.attributes) if element.attributes else _NONE
         if "id" in given:
             self._ids.setdefault(given["id"], number)

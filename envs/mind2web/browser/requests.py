@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote_plus
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.*-]*")
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -33,6 +36,7 @@ class Request(NamedTuple):
         return f"{self.method} {self.url}" + (f" {encode(self.body)}" if self.body is not None else "")
 
 
+@lru_cache(maxsize=4_096)
 def encode(pairs: Pairs) -> str:
     """The pairs as a form is sent: ``~`` is escaped and ``*`` is not, a space is a plus."""
     return "&".join(f"{_quote(name)}={_quote(value)}" for name, value in pairs)
@@ -43,6 +47,7 @@ def decode(query: str) -> Pairs:
     return tuple(parse_qsl(query, keep_blank_values=True))
 
 
+@lru_cache(maxsize=4_096)
 def follow(href: str, path: str, query: Pairs | None) -> tuple[str, Pairs | None]:
     """Where an address of a page leads, without its mark (``#part``).
 
@@ -62,4 +67,6 @@ def follow(href: str, path: str, query: Pairs | None) -> tuple[str, Pairs | None
 
 
 def _quote(words: str) -> str:
+    if _PLAIN.fullmatch(words):
+        return words
     return quote_plus(words, safe="*").replace("~", "%7E")

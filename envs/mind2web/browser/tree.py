@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from html import escape
 from typing import NamedTuple
 
@@ -46,13 +47,13 @@ def element(
         attributes: ``True`` writes an attribute without a value; ``False`` and ``None`` leave it out.
         children: Elements and texts; ``None`` and empty texts are left out.
     """
-    given: list[tuple[str, str]] = []
-    for name, value in (attributes or {}).items():
-        if isinstance(value, str):
-            given.append((name, value))
-        elif value:
-            given.append((name, ""))
-    return Element(tag, tuple(given), tuple([child for child in children if child]))
+    held = tuple([child for child in children if child])
+    if not attributes:
+        return Element(tag, (), held)
+    given = [
+        (name, value if isinstance(value, str) else "") for name, value in attributes.items() if value or value == ""
+    ]
+    return Element(tag, tuple(given), held)
 
 
 def walk(root: Element) -> Iterator[Element]:
@@ -73,6 +74,7 @@ def text(node: Element | str) -> str:
     return squeeze(raw_text(node))
 
 
+@lru_cache(maxsize=8_192)
 def squeeze(words: str) -> str:
     """The words with single spaces, as HTML knows spaces, between them."""
     return _SPACES.sub(" ", words).strip(" ")

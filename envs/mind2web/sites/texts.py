@@ -35,6 +35,8 @@ def filled(template: str, value: Callable[[str], str]) -> str:
     pieces = parts(template)
     if len(pieces) == 1:
         return template
+    if len(pieces) == 3:
+        return f"{pieces[0]}{value(pieces[1])}{pieces[2]}"
     return "".join([value(piece) if place % 2 else piece for place, piece in enumerate(pieces)])
 
 
