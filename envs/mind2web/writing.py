@@ -6,11 +6,13 @@ for a page; what was typed and which elements have letters is put in each time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from simia_gym.envs.mind2web.browser.page import Node, Page
+from simia_gym.envs.mind2web.browser.page import Node, Page, kind_of
 from simia_gym.envs.mind2web.browser.tree import Element, squeeze
 from simia_gym.envs.mind2web.browser.values import Typed, checked, chosen, is_field, words
 
@@ -19,14 +21,31 @@ _ATTRIBUTES = (("type", "type"), ("aria_label", "aria-label"), ("name", "name"),
 
 
 class _Mark(NamedTuple):
-    """A place in the text: where an element begins, its number stands, what it holds stands, and where it ends."""
+    """A place in the text: where an element begins, its number stands, what it holds stands, and where it ends.
+
+    Attributes:
+        what: Which of them.
+        number: The number of the element; of an option, that of its list.
+        place: Of an option, its place in the list.
+    """
 
     what: Literal["begin", "number", "option", "own", "area", "end"]
-    node: Node
+    number: int
     place: int = 0
 
 
-_Part = str | _Mark
+class _Prepared(NamedTuple):
+    """The text of an element, whatever stands before it.
+
+    Attributes:
+        parts: Texts and marks, whose numbers count from the element.
+        count: The number of elements in it, itself included.
+        says: Whether anything of it is shown.
+    """
+
+    parts: tuple[str | _Mark, ...]
+    count: int
+    says: bool
 
 
 class PageText:
@@ -38,11 +57,7 @@ class PageText:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._actable = {node.number for node in page.actable()}
-        self._places: dict[int, tuple[int, Node]] = {}
-        out: list[_Part] = []
-        self._add(page.body, 0, out)
-        self._parts = _joined(out)
+        self._parts = _prepared(page.body).parts
 
     def written(self, typed: Typed, numbers: Mapping[int, int]) -> tuple[str, list[str]]:
         """The text of the page, and that of each lettered element.
@@ -59,90 +74,75 @@ class PageText:
             if isinstance(part, str):
                 out.append(part)
                 continue
-            what, node, place = part
+            what, number, place = part
             if what == "begin":
                 begin = len(out)
             elif what == "number":
-                if node.number in numbers:
-                    out.append(f" id={numbers[node.number]}")
+                if number in numbers:
+                    out.append(f" id={numbers[number]}")
             elif what == "option":
-                if node.number not in lists:
-                    lists[node.number] = chosen(self._page, node.number, typed)
-                out.append(" selected" if place in lists[node.number] else "")
+                if number not in lists:
+                    lists[number] = chosen(self._page, number, typed)
+                if place in lists[number]:
+                    out.append(" selected")
             elif what == "own":
-                out += [f" {squeeze(value)}" for _, value in own(self._page, node, typed)]
+                out += [f" {squeeze(value)}" for _, value in own(self._page, self._page.nodes[number], typed)]
             elif what == "area":
-                value = squeeze(words(self._page, node.number, typed))
-                out.append(f"> {value} </{node.element.tag}>" if value else " />")
-            elif node.number in numbers:
+                value = squeeze(words(self._page, number, typed))
+                out.append(f"> {value} </textarea>" if value else " />")
+            elif number in numbers:
                 texts.append("".join(out[begin:]))
         return "".join(out), texts
 
-    def _add(self, element: Element, number: int, out: list[_Part]) -> tuple[int, bool]:
-        """Adds the parts of an element; gives the number of what follows it, and whether it says anything."""
-        node, follows = self._page.nodes[number], number + 1
-        if not element.attributes and len(element.children) == 1 and not node.kind and not node.hidden:
-            only = element.children[0]
-            if isinstance(only, str) and element.tag != "option":
-                if said := squeeze(only):
-                    out.append(f"<{element.tag}> {said} </{element.tag}>")
-                else:
-                    out.append(f"<{element.tag} />")
-                return follows, True
-        begin = len(out)
-        acts = number in self._actable
-        said = "".join([f" {squeeze(value)}" for _, value in said_by(node)]) if element.attributes else ""
-        if acts:
-            out += (_Mark("begin", node), f"<{element.tag}", _Mark("number", node), said)
-        elif element.tag == "option" and number in self._places:
-            place, above = self._places[number]
-            out += (f"<option{said}", _Mark("option", above, place))
+
+# The same rows, fields and steps stand on many pages.
+@lru_cache(maxsize=8_192)
+def _prepared(element: Element) -> _Prepared:
+    tag, kind = element.tag, kind_of(element)
+    parts: list[str | _Mark] = []
+    texts, full, count = False, 0, 1
+    for child in element.children:
+        if isinstance(child, str):
+            texts = True
+            if said := squeeze(child):
+                parts.append(f" {said} ")
+                full += 1
         else:
-            out.append(f"<{element.tag}{said}")
-        if node.kind == "list":
-            follow = (each for each in self._page.nodes[follows:] if each.element.tag == "option")
-            self._places |= {
-                each.number: (place, node)
-                for (place, _), each in zip(
-                    enumerate(self._page.options(number)),
-                    follow,
-                    strict=False,  # the options of later lists follow
-                )
-            }
-        if node.kind in ("checkbox", "radio") or (node.kind != "area" and is_field(node)):
-            out.append(_Mark("own", node))
-        inside = len(out)
-        out.append(">")
-        texts, full = False, 0
-        for child in element.children:
-            if isinstance(child, str):
-                texts = True
-                if words_of := squeeze(child):
-                    out.append(f" {words_of} ")
-                    full += 1
-            else:
-                follows, says = self._add(child, follows, out)
-                full += says
-        if node.hidden:
-            del out[begin:]
-            return follows, False
-        if not acts and not element.attributes and number and not texts and full <= 1:
-            out[begin : inside + 1] = []
-            return follows, full > 0
-        if node.kind == "area":
-            out[inside:] = [_Mark("area", node)]
-        elif full:
-            out.append(f"</{element.tag}>")
-        else:
-            out[inside:] = [" />"]
-        if acts:
-            out.append(_Mark("end", node))
-        return follows, True
+            inner = _prepared(child)
+            parts += [
+                part if isinstance(part, str) else part._replace(number=part.number + count) for part in inner.parts
+            ]
+            count += inner.count
+            full += inner.says
+    if element.has("hidden") or kind == "hidden":
+        return _Prepared((), count, False)
+    if tag == "option":
+        return _Prepared(("<option", _Mark("option", 0), ">", *parts, "</option>"), count, True)
+    if not kind and not element.attributes and not texts and full <= 1 and tag != "body":
+        return _Prepared(_joined(parts), count, full > 0)
+    said = "".join([f" {squeeze(value)}" for _, value in said_by(kind, element)])
+    head: list[str | _Mark] = [f"<{tag}{said}"]
+    if kind:
+        head = [_Mark("begin", 0), f"<{tag}", _Mark("number", 0), said]
+    if kind == "area":
+        return _Prepared(_joined([*head, _Mark("area", 0), _Mark("end", 0)]), count, True)
+    if kind == "list":
+        places = itertools.count()
+        parts = [_Mark("option", 0, next(places)) if isinstance(part, _Mark) else part for part in parts]
+    elif kind and tag == "input":
+        head.append(_Mark("own", 0))
+    whole = [*head, ">", *parts, f"</{tag}>"] if full else [*head, " />"]
+    return _Prepared(_joined([*whole, _Mark("end", 0)] if kind else whole), count, True)
 
 
-def _joined(parts: list[_Part]) -> list[_Part]:
+def _further(mark: _Mark, count: int) -> _Mark:
+    """A mark of an element before which so many others stand."""
+    return _Mark(mark.what, mark.number + count, mark.place)
+
+
+def _joined(parts: list[str | _Mark]) -> tuple[str | _Mark, ...]:
     """The parts with texts that follow each other as one."""
-    found: list[_Part] = []
+    found: list[str | _Mark] = []
     waiting: list[str] = []
     for part in parts:
         if isinstance(part, str):
@@ -152,14 +152,17 @@ def _joined(parts: list[_Part]) -> list[_Part]:
                 found.append("".join(waiting))
                 waiting = []
             found.append(part)
-    return [*found, "".join(waiting)]
+    if waiting:
+        found.append("".join(waiting))
+    return tuple(found)
 
 
-def said_by(node: Node) -> list[tuple[str, str]]:
+def said_by(kind: str, element: Element) -> list[tuple[str, str]]:
     """What is always shown of an element's attributes, under the published names."""
-    element = node.element
+    if not element.attributes:
+        return []
     found = [(shown, value) for shown, name in _ATTRIBUTES if (value := element.get(name))]
-    if node.kind in ("checkbox", "radio"):
+    if kind in ("checkbox", "radio"):
         found.append(("value", element.get("value") or "on"))
     return found
 
@@ -192,7 +195,7 @@ def released(page: Page, typed: Typed) -> str:
 def _release(page: Page, element: Element, number: int, typed: Typed, parts: list[str]) -> int:
     node, follows = page.nodes[number], number + 1
     begin = len(parts)
-    given = [("backend_node_id", str(number)), *said_by(node), *own(page, node, typed)]
+    given = [("backend_node_id", str(number)), *said_by(node.kind, element), *own(page, node, typed)]
     if element.attributes and len(given) == 1:
         given.append(("class", ""))  # an element with attributes does not give way
     parts.append(f"<{element.tag}{''.join(f' {name}={quoteattr(value)}' for name, value in given)}>")

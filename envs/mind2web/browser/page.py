@@ -14,6 +14,7 @@ _PLAIN = frozenset(
     {"td", "th", "tr", "tbody", "thead", "table", "dt", "dd", "dl", "p", "article", "section", "nav", "h1"}
 )
 """What neither is nor changes anything that can be acted on, where it has no attribute."""
+_ACTING = CONTROLS | {"a"}
 _KINDS = {"select": "list", "textarea": "area"}
 _NONE: dict[str, str] = {}
 TEXTS = frozenset({"text", "search", "tel", "email", "password"})
@@ -104,7 +105,17 @@ class Page:
         if not element.attributes and tag in _PLAIN:
             plain.append(Node(number, element, parent, hidden, False, form, ""))
             for child in element.children:
-                if isinstance(child, Element):
+                if isinstance(child, str):
+                    continue
+                inner = child.children
+                if (
+                    not child.attributes
+                    and child.tag in _PLAIN
+                    and (not inner or isinstance(inner[0], str))
+                    and len(inner) < 2
+                ):
+                    plain.append(Node(len(plain), child, number, hidden, False, form, ""))
+                else:
                     self._add(child, plain, (number, hidden, disabled, form))
             return
         given = dict(element.attributes) if element.attributes else _NONE
@@ -131,6 +142,11 @@ class Page:
             return node
         number = self._ids.get(owner, -1)
         return node._replace(form=number if number >= 0 and plain[number].element.tag == "form" else -1)
+
+
+def kind_of(element: Element) -> str:
+    """What an element is, as `Node.kind` says."""
+    return _kind(element.tag, dict(element.attributes)) if element.tag in _ACTING else ""
 
 
 def _kind(tag: str, given: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ links or buttons, whether a choice is a list or radio buttons, and how a field t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from simia_gym.envs.mind2web.browser.requests import follow
@@ -106,6 +107,8 @@ class Form(NamedTuple):
 Block = Heading | Words | Steps | Rows | Form
 
 _FEW = 6
+_REMEMBERED = 4_096
+"""The parts of pages that are kept: the same menu, fields and steps stand on many pages."""
 _TEXTS = {"text", "search", "tel", "email", "password", "number", "area"}
 
 
@@ -134,6 +137,7 @@ def _block(block: Block, key: str, theme: Theme) -> Element:
     )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _step(step: Step, theme: Theme) -> Element:
     if theme.steps == "link":
         return element("a", {"href": step.href}, step.words)
@@ -147,11 +151,16 @@ def _table(block: Rows, theme: Theme) -> Element:
     heads = [element("th", None, name) for name in block.columns] + ([element("th")] if stepping else [])
     rows = []
     for cells, steps in block.rows:
-        shown = [element("td", None, cell) for cell in cells]
+        shown = [_plain("td", cell) for cell in cells]
         if stepping:
             shown.append(element("td", None, *(_step(step, theme) for step in steps)))
         rows.append(element("tr", None, *shown))
     return element("table", None, element("thead", None, element("tr", None, *heads)), element("tbody", None, *rows))
+
+
+def _plain(tag: str, words: str) -> Element:
+    """An element that has only a text."""
+    return Element(tag, (), (words,) if words else ())
 
 
 def _cards(block: Rows, theme: Theme) -> Element:
@@ -159,11 +168,12 @@ def _cards(block: Rows, theme: Theme) -> Element:
     for cells, steps in block.rows:
         facts = []
         for name, cell in zip(block.columns, cells, strict=True):
-            facts += [element("dt", None, name), element("dd", None, cell)]
+            facts += [_plain("dt", name), _plain("dd", cell)]
         cards.append(element("article", None, element("dl", None, *facts), *(_step(step, theme) for step in steps)))
     return element("section", None, *cards)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _field(field: Field, key: str, theme: Theme) -> Element:
     given: dict[str, str | bool | None] = {"name": field.name, "required": field.required}
     if field.kind == "hidden":

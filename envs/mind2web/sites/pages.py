@@ -164,22 +164,9 @@ def _is_column(site: Site, table: str, slot: str) -> bool:
 
 
 def _rows(name: str, rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | None) -> list[Block]:
-    site, table = shelf.site, rows.table
     listed = listing(rows, visit, shelf, found)
     parts: list[Block] = [Words(_said(name, listed, visit, shelf))]
-    made = []
-    for key in listed.keys:
-        row = shelf.row(table, key)
-        if row is None:
-            raise LookupError(f"there is no row {key!r} in {table}")
-        cells = [filled(text, lambda slot: shelf.shown(table, key, row, slot)) for text in rows.columns.values()]  # noqa: B023
-
-        def raw(slot: str) -> str:
-            if _is_column(site, table, slot):
-                return str(shelf.value(table, key, row, slot))  # noqa: B023
-            return visit.pairs.get(slot, "")
-
-        made.append((tuple(cells), tuple([_step(site, step, raw) for step in rows.steps])))
+    made = [_row_shown(rows, shelf, key, visit.pairs) for key in listed.keys]
     if made:
         parts.append(Rows(tuple(rows.columns), tuple(made)))
     kept = [pair for pair in visit.query or () if pair[0] not in OWN]
@@ -189,6 +176,27 @@ def _rows(name: str, rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | 
         if 1 <= number <= listed.pages
     ]
     return [*parts, Steps(tuple(turns))] if turns else parts
+
+
+def _row_shown(
+    rows: RowsSpec, shelf: Shelf, key: str, pairs: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+    """The cells of a row, and its steps."""
+    site, table = shelf.site, rows.table
+    row = shelf.row(table, key)
+    if row is None:
+        raise LookupError(f"there is no row {key!r} in {table}")
+
+    def shown(slot: str) -> str:
+        return shelf.shown(table, key, row, slot)
+
+    def raw(slot: str) -> str:
+        if _is_column(site, table, slot):
+            return str(shelf.value(table, key, row, slot))
+        return pairs.get(slot, "")
+
+    cells = tuple([filled(text, shown) for text in rows.columns.values()])
+    return cells, tuple([_step(site, step, raw) for step in rows.steps])
 
 
 def listing(rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | None = None) -> Listed:
