@@ -325,6 +325,18 @@ def test_always_click_has_a_high_f1(tmp_path: Path) -> None:
         "element_accuracy": 0.0, "action_f1": pytest.approx(3 / 5), "step_success": 0.0}  # fmt: skip
 
 
+def test_the_list_of_the_release_is_read(tmp_path: Path) -> None:
+    rows = [["a_0", "12", "CLICK"], ["a_1", "20", "SELECT East branch"], ["a_2", "", ""], ["a_3", "", "CLICK"]]
+    path = tmp_path / "predictions.json"
+    path.write_text(json.dumps(rows, indent=1))
+    assert read_predictions(path) == {
+        "a_0": Prediction("12", "CLICK", ""),
+        "a_1": Prediction("20", "SELECT", "East branch"),
+        "a_2": None,
+        "a_3": Prediction("", "CLICK", ""),
+    }
+
+
 def test_nothing_to_score_is_no_zero(tmp_path: Path) -> None:
     assert summary([], {}, published=True)["micro"]["step_success"] is None
     found = read_tasks(write(tmp_path, "list"))

@@ -99,8 +99,8 @@ def read_predictions(path: str | Path) -> dict[str, Prediction | None]:
     """A file of predictions: one JSON object a line, or the release's JSON list.
 
     An object has `annotation_id`, `action_uid`, `element`, `op` and `value`; `element` is a `backend_node_id`, or null
-    where nothing was chosen. The list has rows such as `["ANNOTATION_ACTION", "12", "SELECT East"]`, with an empty
-    element where nothing was chosen.
+    where nothing was chosen. The list has rows such as `["ANNOTATION_ACTION", "12", "SELECT East"]`, with empty
+    texts where nothing was chosen; an action without an element has its F1.
 
     Raises:
         InputError: A line cannot be used.
@@ -147,7 +147,7 @@ def _listed(file: Path, text: str) -> dict[str, Prediction | None]:
         if key in found:
             raise InputError(f"{file}, row {number}: step {key} is there twice; leave one out")
         op, _, value = action.partition(" ")
-        found[key] = Prediction(element, op, value) if element else None
+        found[key] = Prediction(element, op, value) if element or action else None
     return found
 
 
