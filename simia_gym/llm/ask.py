@@ -57,7 +57,7 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
         record_unread(request, reply.unread, ledger, turn)
     usage = reply.usage
     prompt = request.prompt
-    fields = {
+    fields: dict[str, Any] = {
         "turn": turn,
         "role": request.role,
         "purpose": request.purpose,

@@ -76,14 +76,14 @@ class Form:
         Raises:
             Failure: ``bad_reply``: there is no valid value, or more than one reading.
         """
-        thinks, kinds = place == REASONING, {place} if place else set[str]()
+        thinks, kinds = place == REASONING, (place,) if place else ()
         strict: Any = None
         failure: Failure | None = None
         if not thinks:
             try:
                 strict = find_json(text)
                 if self._validator.is_valid(strict):
-                    return strict, tuple(kinds)
+                    return strict, kinds
             except Failure as error:
                 failure = error
         if self._shape is None:
@@ -95,7 +95,7 @@ class Form:
                 raise Failure("bad_reply", str(error), again=True) from None
             # The strict reader says best where the reply departs from what was asked for.
             raise (failure or self._broken(strict)) from None
-        return value, tuple(sorted(kinds | more))
+        return value, tuple(sorted({*kinds, *more}))
 
 
 @lru_cache(maxsize=256)

@@ -174,11 +174,10 @@ class CheckedSimulator:
         """Ask the models about a call; replies that are in the given events are reused."""
         prefix, call = prompt_prefix(self.domain, asked.context, self.feedback, "ledger"), asked.call
         prompt = prefix.prompt.fork()
-        state = encoded_block("state", prefix.nonce, asked.slice.encoded)
+        shown = encoded_block("state", prefix.nonce, asked.slice.encoded)
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
-        prompt.add("user", f"{state}\n{said}{_AFTER}")
+        prompt.add("user", f"{shown}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
-        spec, state, schema = asked.spec, asked.context.state, self.domain.state_schema
         question = Question(
             call.name,
             prompt,
@@ -187,7 +186,7 @@ class CheckedSimulator:
             drawn,
             scope,
             ordinal,
-            lambda data: tidied(data, spec, state, schema),
+            lambda data: tidied(data, asked.spec, asked.context.state, self.domain.state_schema),
         )
         models = tuple(_SharedReplies(recorded, model) for model in self._models) if recorded else self._models
         settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)

@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from simia_gym.contracts import PreparedTask, StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path
-from simia_gym.errors import Fault
+from simia_gym.errors import Fault, Role
 from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.record.ledger import Ledger
 from simia_gym.rewards.criteria import read_criterion
@@ -30,6 +30,7 @@ from simia_gym.rewards.judge.judge import LLMJudge
 from simia_gym.simulators.checked import CheckedSimulator
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall
+from simia_gym.users.llm import LLMUser
 
 from ..model_server import Asked, completion, serving
 from ..rewards.test_judge import GOAL, finished
@@ -37,7 +38,7 @@ from ..simulators.desk import context_of, write_domain
 from ..users.stage import script
 
 FOLDER = Path(__file__).parent / "replies"
-ROLES = ("simulator", "user", "judge")
+ROLES: tuple[Role, ...] = ("simulator", "user", "judge")
 CALL = ToolCall("rename", {"book_id": "b1", "title": "Lake"})
 QUESTION = "I can cancel order #W1 and refund your card. Shall I?"
 SETTINGS = {"retries": 2, "backoff": 0.001}
@@ -55,7 +56,7 @@ class Habit:
         good: What the model says in good form.
     """
 
-    role: str
+    role: Role
     name: str
     message: Mapping[str, Any]
     finish: str
@@ -81,7 +82,7 @@ class Outcome(NamedTuple):
     ledger: Ledger
 
 
-def read_habits(role: str) -> list[Habit]:
+def read_habits(role: Role) -> list[Habit]:
     table = yaml.safe_load((FOLDER / f"{role}.yaml").read_text(encoding="utf-8"))
     found = []
     for row in table["replies"]:
@@ -129,8 +130,6 @@ async def _simulator(model: EndpointModel, folder: Path, ledger: Ledger) -> Any:
 
 
 async def _user(model: EndpointModel, folder: Path, ledger: Ledger) -> Any:
-    from simia_gym.users.llm import LLMUser
-
     task = Task(id="t", split="test", kind="k", user=script())
     prepared = PreparedTask(task, State.from_tables({}), ("digest", b""))
     user = LLMUser(retail(), model)
@@ -143,8 +142,6 @@ async def _user(model: EndpointModel, folder: Path, ledger: Ledger) -> Any:
 
 
 async def _judge(model: EndpointModel, folder: Path, ledger: Ledger) -> Any:
-    from dataclasses import replace
-
     (finding,) = await LLMJudge(retail(), model).judge(replace(finished(), ledger=ledger), [read_criterion(GOAL)])
     if finding.value is None and "unsure" not in finding.reason:
         raise Fault("invalid_reply", finding.reason, role="judge")  # an abstention makes the verdict invalid

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simia_gym.actions.strict_json import JsonProblem
+from simia_gym.errors import Role
 from simia_gym.llm.blocks import read_blocks
 from simia_gym.llm.structured import Form
 from simia_gym.llm.tolerant.repair import repaired
@@ -45,9 +46,8 @@ async def test_a_reply_with_one_reading_is_read_at_once(habit: Habit, tmp_path: 
     assert always.value == habit.reading
     assert len(tries(always, habit)) == 1
     event = next(event for event in reversed(always.ledger.events) if event["type"] == "model")
-    if json.dumps(habit.good) != habit.message["content"]:
-        return
-    assert "read" not in event
+    if habit.name in ("bare", "indented", "fence", "words before", "thinking before"):  # nothing is put right
+        assert "read" not in event
 
 
 @pytest.mark.parametrize("habit", REST, ids=str)
@@ -71,7 +71,7 @@ async def test_said_once_it_is_put_right_after_the_complaint(habit: Habit, tmp_p
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_the_table_is_large_and_nearly_all_that_has_a_reading_is_read(role: str) -> None:
+def test_the_table_is_large_and_nearly_all_that_has_a_reading_is_read(role: Role) -> None:
     mine = [habit for habit in HABITS if habit.role == role]
     sound = [habit for habit in mine if habit.sound]
     assert len(mine) >= 120

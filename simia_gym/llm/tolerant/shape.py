@@ -317,7 +317,7 @@ class Shape:
 
 def _branches(schema: JsonObject) -> Iterator[JsonObject]:
     """The schemas of which one must hold."""
-    inner = schema.get("anyOf", schema.get("oneOf"))
+    inner: Any = schema.get("anyOf", schema.get("oneOf"))
     if inner is None:
         yield schema
     else:
@@ -332,7 +332,8 @@ def _options(schema: JsonObject) -> list[Any] | None:
     if "enum" in schema:
         return list(schema["enum"])
     found: list[Any] = []
-    for one in schema.get("anyOf", schema.get("oneOf", ())):
+    inner: Any = schema.get("anyOf", schema.get("oneOf", ()))
+    for one in inner:
         options = [None] if one.get("type") == "null" else _options(one)
         if options is None:
             return None
