@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import pytest
+
 from simia_gym.service import ServiceExpert
 from simia_gym.types import Task, Verdict
 from tests.cheats.making import Act, Does, at, policy
@@ -35,6 +37,7 @@ def answers(task: Task) -> list[str]:
     return [text for texts in asked[0]["told"] for text in texts] if forbidden and asked[0].get("told") else []
 
 
+@pytest.mark.slow
 def test_words_of_the_answer_in_a_repeated_refusal_are_no_answer(serving: World) -> None:
     def again(task: Task, act: Act, text: str) -> str | None:
         act.notes["refused"] = act.notes.get("refused", 0) + 1
@@ -48,6 +51,7 @@ def test_words_of_the_answer_in_a_repeated_refusal_are_no_answer(serving: World)
     assert fired == []
 
 
+@pytest.mark.slow
 def test_who_answers_and_refuses_at_once_has_answered(serving: World) -> None:
     def answers_and_refuses(task: Task, act: Act, text: str) -> str | None:
         kind = act.service.declared.tokens[(task.user or {})["requests"][0]["answer"]]
@@ -57,5 +61,5 @@ def test_who_answers_and_refuses_at_once_has_answered(serving: World) -> None:
     tasks = [task for task in serving.tasks(300) if len(asked[task.id]) == 1 and asked[task.id][0].get("answer")]
     found = played(serving, tasks, lambda task: at("answer", partial(answers_and_refuses, task)), strict=False)
     solved = [task.kind.startswith("refuse") for task, verdict in found if verdict.success]
-    assert solved.count(False) > 20
+    assert solved.count(False) > 10
     assert solved.count(True) == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from simia_gym.actions.calls import read_action
 from simia_gym.service import Generator, write_fixed
 from simia_gym.service.expert import Thinker
@@ -36,6 +38,7 @@ def test_tasks_are_about_rows_that_no_other_task_has(serving: World) -> None:
     assert len(seen) > 0.97 * len(tasks)
 
 
+@pytest.mark.slow
 def test_every_kind_is_drawn(serving: World) -> None:
     made = generator(serving)
     drawn = {made("train", index).kind for index in range(1200)}
