@@ -18,7 +18,7 @@ from simia_gym.envs.mind2web.browser.requests import Pairs, Request
 from simia_gym.envs.mind2web.browser.tree import text
 from simia_gym.envs.mind2web.browser.values import is_field, words
 from simia_gym.envs.mind2web.screen import Opened
-from simia_gym.envs.mind2web.sites.pages import Visit, blocks, listing, row_of
+from simia_gym.envs.mind2web.sites.pages import Found, Visit, blocks, listing, row_of
 from simia_gym.envs.mind2web.sites.rows import Shelf, WatchedShelf, whole_key
 from simia_gym.envs.mind2web.sites.spec import FormSpec, PageSpec
 from simia_gym.state import State
@@ -175,8 +175,7 @@ def _rows(state: State, call: ToolCall, held: str) -> dict[str, Row]:
     shelf = screen.shelf_of(state, session)
     watched = WatchedShelf(shelf.site, state.table("catalogue"), state.table("account"))
     for visit in _visits(state, call):
-        row = _listed(visit, shelf)
-        blocks(visit, watched, None if row is None else lambda _, row=row: (tuple(row["keys"]), row["total"]))
+        blocks(visit, watched, _known(_listed(visit, shelf)))
     _see_new(_request(state, call), watched)
     found: dict[str, Row] = {}
     for (table, key), columns in watched.seen.items():
@@ -184,6 +183,11 @@ def _rows(state: State, call: ToolCall, held: str) -> dict[str, Row]:
         if table == held and row is not None:
             found[key] = row if held == "account" else {name: row[name] for name in row if name in columns}
     return found
+
+
+def _known(listed: JsonObject | None) -> Found | None:
+    """What `found` says of the only list of a page."""
+    return None if listed is None else lambda address: (tuple(listed["keys"]), listed["total"])
 
 
 def _see_new(request: Request | None, watched: WatchedShelf) -> None:

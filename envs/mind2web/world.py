@@ -22,10 +22,10 @@ from simia_gym.envs.mind2web.sites import server
 from simia_gym.envs.mind2web.slices import VIEWS, changes_tables
 from simia_gym.errors import InputError, ToolError
 from simia_gym.state import Draft, State
-from simia_gym.types import Row, Task, ToolCall
+from simia_gym.types import JsonObject, Row, Task, ToolCall
 
 RENDER = "simia_gym.envs.mind2web.screen:render"
-_READS = ("session/main", *VIEWS)
+_READS: tuple[str | JsonObject, ...] = ("session/main", *VIEWS)
 _SIZES = (5, len(LETTERS))
 _PAGES = ("whole", "published")
 

@@ -39,12 +39,12 @@ class _Prepared(NamedTuple):
 
     Attributes:
         parts: Texts and marks, whose numbers count from the element.
-        count: The number of elements in it, itself included.
+        size: The number of elements in it, itself included.
         says: Whether anything of it is shown.
     """
 
     parts: tuple[str | _Mark, ...]
-    count: int
+    size: int
     says: bool
 
 
@@ -112,7 +112,7 @@ def _prepared(element: Element) -> _Prepared:
             parts += [
                 part if isinstance(part, str) else part._replace(number=part.number + count) for part in inner.parts
             ]
-            count += inner.count
+            count += inner.size
             full += inner.says
     if element.has("hidden") or kind == "hidden":
         return _Prepared((), count, False)

@@ -47,7 +47,8 @@ def checked(state: State, call: ToolCall) -> State:
         made = operations(orjson.loads(seen.encoded), call.name, call.arguments)
         read = state.apply(made)
         assert read.touched_since(whole.state) == [], (made, whole.ops)
-    return whole.state
+    after: State = whole.state
+    return after
 
 
 TASKS = [task for split in ("train", "test") for task in domain().tasks[split]]

@@ -234,7 +234,7 @@ def _fitting(rows: RowsSpec, visit: Visit, shelf: Shelf) -> list[str]:
     sort = filled(rows.sort or "", lambda slot: pairs.get(slot, ""))
     column = sort.removeprefix("-")
     if column and column != "key" and _is_column(shelf.site, table, column):
-        kept.sort(key=lambda pair: _order(shelf.value(table, *pair, column)), reverse=sort.startswith("-"))
+        kept.sort(key=lambda one: _order(shelf.value(table, one[0], one[1], column)), reverse=sort.startswith("-"))
     return [key for key, _ in kept]
 
 
