@@ -14,12 +14,13 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from simia_gym.actions.signatures import without_keywords
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import record, record_unread
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.types import ChatModel, ChatRequest, Habits, Reply, ReplySchema, Unread
+from simia_gym.llm.types import ChatModel, ChatRequest, Habits, Reply, ReplySchema, SentForm, Unread
 from simia_gym.prompts import load_prompt
 from simia_gym.record.finished_episode import Event, FinishedEpisode
 from simia_gym.rewards.criteria import Criterion
@@ -27,33 +28,35 @@ from simia_gym.rewards.finding import Finding
 from simia_gym.rewards.judge.evidence import complaint, located, real
 from simia_gym.rewards.judge.judge_record import MAX_RECORD, judge_record
 from simia_gym.rewards.judge.question import Question, question_of
-from simia_gym.types import Evidence
+from simia_gym.types import Evidence, JsonObject
 
 if TYPE_CHECKING:
     from simia_gym.domain.domain import Domain
 
 T = TypeVar("T")
 
+_BOUNDED: JsonObject = {
+    "type": "object",
+    "properties": {
+        "evidence": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"event": {"type": "integer"}, "quote": {"type": "string", "maxLength": 1_000}},
+                "required": ["event", "quote"],
+                "additionalProperties": False,
+            },
+            "maxItems": 10,
+        },
+        "reason": {"type": "string", "maxLength": 1_000},
+        "verdict": {"type": "string", "enum": ["met", "not_met", "unsure"]},
+    },
+    "required": ["evidence", "reason", "verdict"],
+    "additionalProperties": False,
+}
 REPLY = ReplySchema(
     "judgement",
-    {
-        "type": "object",
-        "properties": {
-            "evidence": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"event": {"type": "integer"}, "quote": {"type": "string"}},
-                    "required": ["event", "quote"],
-                    "additionalProperties": False,
-                },
-            },
-            "reason": {"type": "string"},
-            "verdict": {"type": "string", "enum": ["met", "not_met", "unsure"]},
-        },
-        "required": ["evidence", "reason", "verdict"],
-        "additionalProperties": False,
-    },
+    without_keywords(_BOUNDED, "max"),
     Habits(
         {
             **dict.fromkeys(("decision", "judgement", "judgment", "result"), "verdict"),
@@ -69,6 +72,7 @@ REPLY = ReplySchema(
         defaults={"reason": ""},
         loose=frozenset({"reason"}),
     ),
+    SentForm(_BOUNDED),
 )
 
 _REASON = 500

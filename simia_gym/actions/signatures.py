@@ -13,7 +13,7 @@ _SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
 _NAMED = ("properties", "$defs", "patternProperties", "definitions")
 
 
-def without_keywords(node: Any, prefix: str, *, names: bool = False) -> Any:
+def without_keywords(node: Any, prefix: str | tuple[str, ...], *, names: bool = False) -> Any:
     """Copy a schema without keywords that begin so; keys of ``properties`` and the like are names and stay."""
     if isinstance(node, Mapping):
         return {

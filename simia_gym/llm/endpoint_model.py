@@ -136,7 +136,8 @@ class EndpointModel:
         if settings.seed and request.seed is not None:
             fields["seed"] = seed_of(request.seed, worthless)
         if form is not None and mode != "none":
-            fields["response_format"] = form.format[mode]
+            bounded = self._features.bounds or mode != "json_schema"
+            fields["response_format"] = form.format[mode] if bounded else form.unbounded
         fields.update(settings.extra)
         fields.update(request.body)
         for name in features.dropped:

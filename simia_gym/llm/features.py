@@ -12,6 +12,7 @@ from simia_gym.llm.transport.failures import Failure
 _LADDER = ("json_schema", "json_object", "none")
 _REFUSING = frozenset({400, 404, 415, 422, 501})
 _ABOUT_FORM = re.compile(r"response_format|json_schema|json_object|guided|structured|grammar|json mode", re.IGNORECASE)
+_ABOUT_BOUNDS = re.compile(r"\b(?:max|min)(?:Length|Items)\b")
 _UNWANTED = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|not (?:permitted|allowed)"
     r"|does not accept|only the default|invalid (?:parameter|argument)|forbidden",
@@ -28,6 +29,7 @@ class Features:
         dropped: Parameters that the server refuses.
         renamed: Whether the server wants ``max_completion_tokens`` instead of ``max_tokens``.
         sure: Whether the server has accepted a structured request in the current mode.
+        bounds: Whether it takes schemas that bound texts and lists.
     """
 
     def __init__(self, structured: Structured) -> None:
@@ -36,6 +38,7 @@ class Features:
         self.dropped: frozenset[str] = frozenset()
         self.renamed = False
         self.sure = False
+        self.bounds = True
 
     def learn(self, failure: Failure, sent: Mapping[str, Any], mode: str) -> bool:
         """Learn from a refused request with the fields `sent`.
@@ -61,7 +64,12 @@ class Features:
         return False
 
     def _about_the_form(self, failure: Failure, words: str, sent: Mapping[str, Any], mode: str) -> bool:
-        if "response_format" not in sent or self._fixed or mode == _LADDER[-1]:
+        if "response_format" not in sent:
+            return False
+        if _ABOUT_BOUNDS.search(words) and _ABOUT_BOUNDS.search(sent["response_format"].contents.decode()):
+            self.bounds = False
+            return True
+        if self._fixed or mode == _LADDER[-1]:
             return False
         # The message need not name the response format, but then it is only suspected until it has worked once.
         if not _ABOUT_FORM.search(words) and (self.sure or failure.kind == "not_found"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from simia_gym.actions.signatures import without_keywords
 from simia_gym.actions.strict_json import JsonProblem, decode_all, decode_at
 from simia_gym.actions.thinking import CLOSE, strip_thinking
 from simia_gym.common.json_encoding import encode
@@ -23,6 +24,7 @@ from simia_gym.types import JsonObject
 TOOL_CALLS, REASONING, DECODED = PLACES = ("tool_calls", "reasoning", "decoded")
 """The places where a reply may stand that is no text of the content; ``decoded``: the content is the object itself."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
+_BOUNDS = ("maxLength", "minItems", "maxItems")
 _MOST_TRIES = 64
 _FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\r?\n)?(.*)```", re.DOTALL)
 
@@ -33,16 +35,17 @@ class Form:
     Attributes:
         reply: The schema.
         format: Encoded ``response_format`` of a request, by mode (``json_schema``, ``json_object``).
+        unbounded: That of ``json_schema`` for servers that take no bounds of texts and lists.
     """
 
     def __init__(self, reply: ReplySchema) -> None:
         self.reply = reply
         self._validator = json_schema_validator(reply.schema)
         self._shape: Shape | None = None
-        strict = fits_strict(reply.schema)
-        inner = {"name": reply.name, "schema": reply.schema, "strict": strict}
+        asked = reply.schema if reply.sent is None else reply.sent.schema
+        self.unbounded = _schema_format(reply.name, without_keywords(asked, _BOUNDS))
         self.format = {
-            "json_schema": orjson.Fragment(encode({"type": "json_schema", "json_schema": inner})),
+            "json_schema": _schema_format(reply.name, asked),
             "json_object": orjson.Fragment(b'{"type":"json_object"}'),
         }
 
@@ -54,7 +57,7 @@ class Form:
         Raises:
             Failure: ``bad_reply``: there is no valid value, or more than one value.
         """
-        value = find_json(text)
+        value = self._content(find_json(text))
         if not self._validator.is_valid(value):
             raise self._broken(value)
         return value
@@ -62,6 +65,14 @@ class Form:
     def _broken(self, value: Any) -> Failure:
         problem = most_relevant_problem(self.reply.schema, value)
         return Failure("bad_reply", f"the reply breaks its schema: {problem}", again=True)
+
+    def _content(self, value: Any) -> Any:
+        """The content of a reply in the form that was asked for, with what that leaves out; any other as it is."""
+        sent = self.reply.sent
+        if sent is None or not sent.key or not isinstance(value, dict) or [*value] != [sent.key]:
+            return value
+        content = value[sent.key]
+        return {**sent.missing, **content} if isinstance(content, dict) else content
 
     def read_tolerantly(self, text: str, place: str = "") -> tuple[Any, tuple[str, ...]]:
         """Read the value from a text that may be written in an unusual way, if it has one sound reading.
@@ -81,7 +92,7 @@ class Form:
         failure: Failure | None = None
         if not thinks:
             try:
-                strict = find_json(text)
+                strict = self._content(find_json(text))
                 if self._validator.is_valid(strict):
                     return strict, kinds
             except Failure as error:
@@ -96,6 +107,11 @@ class Form:
             # The strict reader says best where the reply departs from what was asked for.
             raise (failure or self._broken(strict)) from None
         return value, tuple(sorted({*kinds, *more}))
+
+
+def _schema_format(name: str, schema: JsonObject) -> orjson.Fragment:
+    inner = {"name": name, "schema": schema, "strict": fits_strict(schema)}
+    return orjson.Fragment(encode({"type": "json_schema", "json_schema": inner}))
 
 
 @lru_cache(maxsize=256)

@@ -40,6 +40,21 @@ class Habits:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class SentForm:
+    """The form that a server is asked to hold the model to, where it is narrower than what is read.
+
+    Attributes:
+        schema: JSON Schema of the reply as the server is asked for it.
+        key: The one key of the reply under which its content stands; empty if it stands by itself.
+        missing: By key, the value of one that the content leaves out.
+    """
+
+    schema: JsonObject
+    key: str = ""
+    missing: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class ReplySchema:
     """The schema that a reply must meet; the same object for all requests, because it is compiled once per object.
 
@@ -47,11 +62,13 @@ class ReplySchema:
         name: Short name for the ``response_format`` field, such as ``transition``.
         schema: JSON Schema (draft 2020-12) of the reply, which is a JSON object.
         habits: Other ways of writing it.
+        sent: The form that is asked for, if it is another one.
     """
 
     name: str
     schema: JsonObject
     habits: Habits = Habits()
+    sent: SentForm | None = None
 
 
 class ChatRequest(NamedTuple):

@@ -20,8 +20,9 @@ from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.ask import MODEL_EVENT, RecordedModel
 from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply
-from simia_gym.simulators.checking import LEDGER_REPLY, Rejected, check_answer
+from simia_gym.simulators.checking import Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
+from simia_gym.simulators.forms import ledger_form
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
@@ -178,11 +179,12 @@ class CheckedSimulator:
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{shown}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
+        opens = bool(self.domain.state_schema and self.domain.state_schema.open_tables)
         question = Question(
             call.name,
             prompt,
             prefix.nonce,
-            LEDGER_REPLY,
+            ledger_form(asked.spec, self.domain.limits(call.name), opens=opens, cut=bool(asked.slice.cut)),
             drawn,
             scope,
             ordinal,

@@ -32,7 +32,8 @@ DEFAULT_LIMITS = Limits()
 _MAX_LISTED = 12
 _MAX_LISTED_LENGTH = 300
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_MAX_CODE_LENGTH = 60
+MAX_CODE = 60
+"""Maximum length of an error code, in characters."""
 
 _OUTCOME: JsonObject = {
     "outcome": {"type": "string", "enum": ["ok", "error"]},
@@ -182,7 +183,7 @@ def words_wrong(
         if written and spec.answers == "json" and (problem := _no_json(text)):
             wrong.append(f"what {spec.name} returns is JSON, but observation {problem}")
     else:
-        if not isinstance(code, str) or len(code) > _MAX_CODE_LENGTH or _CODE.fullmatch(code) is None:
+        if not isinstance(code, str) or len(code) > MAX_CODE or _CODE.fullmatch(code) is None:
             wrong.append(f"outcome is error, so error_code must be a short snake_case name, not {code!r}")
         elif problem := spec.wrong_error(code, asked=asked):
             wrong.append(problem)

@@ -16,8 +16,9 @@ from simia_gym.domain.domain import Domain
 from simia_gym.domain.world import error_transition
 from simia_gym.llm.blocks import block
 from simia_gym.llm.types import ChatModel
-from simia_gym.simulators.checking import REFERENCE_REPLY, Rejected, as_error, words_wrong
+from simia_gym.simulators.checking import Rejected, as_error, words_wrong
 from simia_gym.simulators.exchange import Question, settle
+from simia_gym.simulators.forms import reference_form
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.simulators.tidying import tidied_code
@@ -90,7 +91,7 @@ class ReferenceSimulator:
             tool=call.name,
             prompt=self._prompt.fork(),
             nonce=self._nonce,
-            reply=REFERENCE_REPLY,
+            reply=reference_form(self.domain.specs[call.name], self.domain.limits(call.name)),
             seed=[context.group or context.seed, call.name, call.arguments, self._requests],
             scope=context.scope,
             ordinal=self._requests,

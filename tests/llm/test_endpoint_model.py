@@ -16,7 +16,7 @@ from simia_gym.llm.budget import Budget
 from simia_gym.llm.endpoint_model import seed_of
 from simia_gym.llm.settings import Endpoint
 from simia_gym.llm.transport.limits import limit_of
-from simia_gym.llm.types import Usage
+from simia_gym.llm.types import ReplySchema, Usage
 
 from ..model_server import Answer, Asked, ModelServer
 from .server import FORM, SECRET, drips, error, model, raw, request, resets, says, waits
@@ -206,6 +206,22 @@ async def test_the_form_falls_back_and_that_is_remembered(
     assert (await model(server).complete(request(FORM))).data == {"n": 1}
     assert len(server.bodies) == before + 1
     assert server.bodies[-1].get("response_format") == left
+
+
+async def test_bounds_that_a_server_refuses_are_left_out_from_then_on(server: ModelServer) -> None:
+    def answer(asked: Asked) -> Any:
+        if "maxLength" in asked.text.decode():
+            return error(400, "In context=('properties', 'n'), 'maxLength' is not permitted.")(asked)
+        return says('{"n": "x"}')(asked)
+
+    schema = {"type": "object", "properties": {"n": {"type": "string", "maxLength": 9}}}
+    bounded = ReplySchema("bounded", {**schema, "required": ["n"], "additionalProperties": False})
+    server.answers = [answer]
+    for requests in (2, 3):
+        assert (await model(server).complete(request(bounded))).data == {"n": "x"}
+        assert len(server.bodies) == requests
+    form = server.bodies[-1]["response_format"]["json_schema"]
+    assert (form["schema"]["properties"], form["strict"]) == ({"n": {"type": "string"}}, True)
 
 
 async def test_other_refusals_do_not_cost_the_form(server: ModelServer) -> None:

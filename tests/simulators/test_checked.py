@@ -61,7 +61,9 @@ async def test_the_prompt_has_the_parts_in_their_order(domain: Domain, model: Do
     nonce = make_nonce(domain.hash, context_of(domain).digest)
     assert {block.nonce for block in (*blocks(system), *blocks(user))} == {nonce}
     assert "Lend books with care." in outside_blocks(system["content"])
-    assert model.requests[0].reply is LEDGER_REPLY
+    form = model.requests[0].reply
+    assert form is not None
+    assert form.schema is LEDGER_REPLY.schema
     await answered(domain, model, MISSING, failed("none", "not_found"))
     assert blocks(model.asked[1][1])[0].value == {"tables": {"books": {}}, "missing": ["/books/b9"]}
 

@@ -35,7 +35,9 @@ async def test_a_call_is_answered_and_no_state_is_kept(domain: Domain, model: Do
     assert kinds(system) == ["domain", "task", "tools", "reference"]
     assert kinds(user) == ["call"]
     assert blocks(system)[1].value == {"id": "tidy", "digest": context.digest, "split": "train"}
-    assert model.requests[0].reply is REFERENCE_REPLY
+    form = model.requests[0].reply
+    assert form is not None
+    assert form.schema is REFERENCE_REPLY.schema
 
 
 async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: Domain, model: Double) -> None:

@@ -1,0 +1,99 @@
+"""The forms that a simulator's model is held to: what code would reject cannot be written where a server keeps to them.
+
+A success and an error are separate branches: an error has no operations, a success of a tool that changes nothing has
+none, one of a tool that always changes something has some, and an error has a code that the tool can give. Every text
+and every list has an end. The branches stand under one key, because some servers take no choice at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from simia_gym.common.json_encoding import encode
+from simia_gym.domain.limits import TOO_LARGE, Limits
+from simia_gym.domain.tools import ToolSpec
+from simia_gym.llm.types import ANY_VALUE, ReplySchema, SentForm
+from simia_gym.simulators.checking import LEDGER_REPLY, MAX_CODE, MAX_PATH, REFERENCE_REPLY
+from simia_gym.types import JsonObject
+from simia_gym.views.slices import CUT_OFF
+
+KEY = "answer"
+"""The key under which a reply stands."""
+_MAX_ERROR = 2_000
+_MAX_UNREAD = 200
+"""Most characters of an observation that code writes in any case."""
+
+
+def ledger_form(spec: ToolSpec, limits: Limits, *, opens: bool, cut: bool) -> ReplySchema:
+    """The form of an answer to a tool in the ledger strategy.
+
+    Args:
+        spec: The tool.
+        limits: Its greatest sizes.
+        opens: Whether rows can be revealed.
+        cut: Whether a text is cut off in what the model is shown.
+    """
+    success: JsonObject = {}
+    if opens:
+        success["reveals"] = _many(_op("add"), limits.operations)
+    if spec.effect == "write" and spec.writes:
+        items = {"anyOf": [_op("add", "replace"), _op("remove")]}
+        success["ops"] = _many(items, limits.operations, least=int(spec.always_changes))
+    written = limits.observation if spec.render is None else _MAX_UNREAD
+    success["observation"] = _text(written)
+    codes = [error.code for error in spec.errors if error.condition is None]
+    known = [*codes, TOO_LARGE, *([CUT_OFF] if cut else [])] if spec.errors else []
+    return _form(LEDGER_REPLY, success, known, limits, {"reveals": [], "ops": []})
+
+
+def reference_form(spec: ToolSpec, limits: Limits) -> ReplySchema:
+    """The form of an answer to a tool in the reference strategy."""
+    success = {"observation": _text(limits.observation), "done": {"type": "boolean"}}
+    known = [*(error.code for error in spec.errors), TOO_LARGE] if spec.errors else []
+    return _form(REFERENCE_REPLY, success, known, limits, {"done": False})
+
+
+def _form(
+    reply: ReplySchema, success: JsonObject, codes: Sequence[str], limits: Limits, missing: JsonObject
+) -> ReplySchema:
+    code = {"type": "string", "enum": list(dict.fromkeys(codes))} if codes else _text(MAX_CODE)
+    branches = [
+        _object({"outcome": _one("ok"), "error_code": {"type": "null"}, **success}),
+        _object(
+            {"outcome": _one("error"), "error_code": code, "observation": _text(min(limits.observation, _MAX_ERROR))}
+        ),
+    ]
+    wrapped = encode(_object({KEY: {"anyOf": branches}}))
+    return _known(reply, wrapped, encode(missing))
+
+
+@lru_cache(maxsize=1024)
+def _known(reply: ReplySchema, schema: bytes, missing: bytes) -> ReplySchema:
+    """One object for each form, because it is compiled once per object."""
+    return replace(reply, sent=SentForm(orjson.loads(schema), KEY, orjson.loads(missing)))
+
+
+def _op(*names: str) -> JsonObject:
+    parts: JsonObject = {"op": {"type": "string", "enum": list(names)}, "path": _text(MAX_PATH)}
+    return _object(parts if "remove" in names else {**parts, "value": ANY_VALUE})
+
+
+def _many(items: JsonObject, most: int, *, least: int = 0) -> JsonObject:
+    return {"type": "array", "items": items, **({"minItems": least} if least else {}), "maxItems": most}
+
+
+def _one(word: str) -> JsonObject:
+    return {"type": "string", "enum": [word]}
+
+
+def _text(most: int) -> JsonObject:
+    return {"type": "string", "maxLength": most}
+
+
+def _object(properties: dict[str, Any]) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
