@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from simia_gym.llm.settings import Structured
 from simia_gym.llm.transport.failures import Failure
 
@@ -66,7 +68,7 @@ class Features:
     def _about_the_form(self, failure: Failure, words: str, sent: Mapping[str, Any], mode: str) -> bool:
         if "response_format" not in sent:
             return False
-        if _ABOUT_BOUNDS.search(words) and _ABOUT_BOUNDS.search(sent["response_format"].contents.decode()):
+        if _ABOUT_BOUNDS.search(words) and _ABOUT_BOUNDS.search(orjson.dumps(sent["response_format"]).decode()):
             self.bounds = False
             return True
         if self._fixed or mode == _LADDER[-1]:
