@@ -15,7 +15,7 @@ from simia_gym.domain.tasks import task_to_json
 from simia_gym.envs.mind2web.screen import render
 from simia_gym.envs.mind2web.sites.loading import sites
 from simia_gym.envs.mind2web.sites.spec import Kinds
-from simia_gym.envs.mind2web.work.expert import right
+from simia_gym.envs.mind2web.work.expert import call_of, right
 from simia_gym.envs.mind2web.work.generate import (
     FEWEST,
     MOST,
@@ -26,9 +26,12 @@ from simia_gym.envs.mind2web.work.generate import (
     generate,
     kinds_of,
 )
+from simia_gym.envs.mind2web.work.position import Move
+from simia_gym.envs.mind2web.work.reading import read_observation
 from simia_gym.envs.mind2web.work.sentences import Sentences
 from simia_gym.errors import InputError
-from simia_gym.types import Split, Task
+from simia_gym.state import State
+from simia_gym.types import Split, Task, ToolCall
 
 from .plays import WORLD, begun, domain, expert_call, solves, wandered
 
@@ -131,3 +134,71 @@ def test_all_fields_that_are_still_empty_are_right(theme: str) -> None:
     state = WORLD.call(state, expert_call(state)).state or state
     assert len(right(render(state))) == 1
     assert right(render(state)) < first
+
+
+def library(way: str, theme: str = "plain", seed: str = "seed") -> tuple[Task, State]:
+    task = SiteTasks(sites()["library"]).task("own", "train", way, theme, random.Random(f"{way} {seed}"), {})
+    return task, begun(task, domain())
+
+
+def pressed(state: State, words: str) -> Move:
+    """The click on a link or button with these words."""
+    text = render(state)
+    seen = read_observation(text, sites()["library"])
+    return next(Move("click", press.letter) for press in (*seen.menu, *seen.steps) if press.words == words)
+
+
+def after(state: State, move: Move) -> State:
+    return WORLD.call(state, call_of(move)).state or state
+
+
+def test_of_two_wishes_both_may_come_first() -> None:
+    _, state = library("both")
+    assert right(render(state)) == {pressed(state, "My reservations"), pressed(state, "My profile")}
+
+
+def test_a_field_that_nobody_wants_filled_is_emptied_by_the_menu() -> None:
+    _, state = library("reserve_cheapest")
+    field = next(field for field in read_observation(render(state), sites()["library"]).fields if field.kind == "text")
+    stray = after(state, Move("type", field.letter, "Lantern"))
+    assert right(render(stray)) == {pressed(stray, "Search")}
+    again = after(stray, pressed(stray, "Search"))
+    assert right(render(again)) == right(render(state))
+
+
+@pytest.mark.parametrize("way", ["reserve_at", "cancel_one", "keep_longer", "reserve_cheapest", "book_room"])
+def test_who_has_pressed_the_button_and_gone_elsewhere_goes_to_look_and_ends(way: str) -> None:
+    task, state = library(way)
+    begin = state
+    for call in task.gold:
+        if (after_this := WORLD.call(state, ToolCall(call["name"], call["arguments"])).state) is not None:
+            if after_this.table("account") is not begin.table("account"):
+                break
+            state = after_this
+    away = after(after_this or state, pressed(after_this or state, "Rooms"))
+    assert right(render(away)) == {pressed(away, "My profile" if way == "book_room" else "My reservations")}
+    assert solves(task, begin, away)
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_an_element_beyond_the_letters_makes_more_right(index: int) -> None:
+    task = mixed()[index]
+    begin = begun(task, domain())
+    state = begin.apply([{"op": "replace", "path": "/session/main/choices", "value": 5}])
+    shown = [move.choice for move in right(render(begin))]
+    assert (right(render(state)) == {Move("more")}) == all(letter > "F" for letter in shown)
+    assert solves(task, state, state, most=120)
+
+
+def test_rows_of_the_account_are_nearly_alike_so_that_one_word_is_not_enough() -> None:
+    alike = 0
+    for seed in range(20):
+        task, state = library("cancel_one", seed=str(seed))
+        (op,) = task.goal or ()
+        key = op["path"].removeprefix("/account/")
+        own = state.get("account", key)
+        assert own is not None
+        begin = "library:reservations:"
+        others = [row for other, row in state.rows("account") if other.startswith(begin) and other != key]
+        alike += all(any(row[column] == own[column] for row in others) for column in ("book", "branch"))
+    assert alike >= 15

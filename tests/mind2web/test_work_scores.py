@@ -124,7 +124,7 @@ def shares(player: Player, tasks: Sequence[Task]) -> tuple[float, Mapping[str, f
 def test_who_goes_by_shared_words_solves_little() -> None:
     tasks = [*domain().tasks["train"], *domain().tasks["test"]]
     whole, each = shares(Overlap(), tasks)
-    assert 0 < whole <= 0.2
+    assert whole <= 0.2
     assert max(each.values()) <= 0.4
 
 
@@ -132,7 +132,7 @@ def test_who_goes_by_shared_words_solves_little() -> None:
 def test_who_goes_by_shared_words_solves_little_of_many_tasks() -> None:
     for split in ("train", "test"):
         whole, each = shares(Overlap(), [generate(split, index) for index in range(300)])
-        assert whole <= 0.2
+        assert 0 < whole <= 0.2
         assert max(each.values()) <= 0.4
 
 

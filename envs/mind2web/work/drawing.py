@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simia_gym.envs.mind2web.sites.pages import condition_of
@@ -60,6 +61,8 @@ class Drawn:
         self.state = base.apply(self.setup)
         self.shelf = Shelf(site, self.state.table("catalogue"), self.state.table("account"))
         self.values: dict[str, Any] = {}
+        self._keys: dict[str, Sequence[str]] = {}
+        self._counts: dict[tuple[str, tuple[str, ...]], Counter[tuple[Any, ...]]] = {}
 
     def draw(self) -> None:
         """Draw the values anew.
@@ -107,9 +110,11 @@ class Drawn:
         """All rows of the account or of the catalogue, whichever a table belongs to, by whole key."""
         return self.account if self.site.tables[table].account else self.catalogue
 
-    def keys(self, table: str) -> list[str]:
+    def keys(self, table: str) -> Sequence[str]:
         """The keys of a table without what all of them have."""
-        return list(slugs(self.site, table, self.rows(table)))
+        if table not in self._keys:
+            self._keys[table] = list(slugs(self.site, table, self.rows(table)))
+        return self._keys[table]
 
     def _draw(self, draw: Draw) -> Any:
         for _ in range(_TRIES):
@@ -123,8 +128,7 @@ class Drawn:
             return self._rng.choice(draw.among)
         if draw.column is not None:
             table, _, column = draw.column.partition(".")
-            rows = {**self.catalogue, **self.account}
-            return value_of(self.site, self.site.tables[table].columns[column], self._rng, {}, rows)
+            return value_of(self.site, self.site.tables[table].columns[column], self._rng, {}, self.catalogue)
         table = draw.of or ""
         fitting = [key for key in self.keys(table) if self._fits(table, key, draw)]
         if draw.least or draw.most:
@@ -168,17 +172,17 @@ class Drawn:
     def _alike(self, table: str, key: str, columns: tuple[str, ...]) -> int:
         """How many rows have the same values in some columns, itself included."""
         rows = self.rows(table)
+        if (table, columns) not in self._counts:
+            held = [rows[whole_key(self.site, table, one)] for one in self.keys(table)]
+            self._counts[table, columns] = Counter(tuple(row[column] for column in columns) for row in held)
         own = rows[whole_key(self.site, table, key)]
-        held = (rows[whole_key(self.site, table, one)] for one in self.keys(table))
-        return sum(all(row[column] == own[column] for column in columns) for row in held)
+        return self._counts[table, columns][tuple(own[column] for column in columns)]
 
     def _has_like(self, table: str, key: str) -> bool:
-        """Whether another row of an account's table differs in only one column of the key."""
+        """Whether each column of the key of an account's row has a value that another row has, too."""
         spec = self.site.tables[table]
         told = [name for name in slots(spec.key or "") if "." not in name]
-        if not spec.account or len(told) < 2:
-            return True
-        return any(self._alike(table, key, tuple(other for other in told if other != name)) > 1 for name in told)
+        return not spec.account or all(self._alike(table, key, (name,)) > 1 for name in told)
 
     def end(self) -> dict[str, Row | None]:
         """The rows of the account that differ in the end, by whole key; None for one that is gone."""
