@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import threading
@@ -14,18 +15,37 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+import pytest
+
 from simia_gym.envs.mind2web.browser.tree import Element, squeeze
 
 BINARY = shutil.which("chromium")
+NEEDED = bool(os.environ.get("SIMIA_NEED_CHROMIUM"))
+_PATIENCE = 60
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--remote-debugging-pipe",
+    "--disable-background-networking", "--remote-debugging-pipe", "--enable-blink-features=ComputedAccessibilityInfo",
 )  # fmt: skip
 
-# What a driver checks before it acts, and what it sets itself.
-_SCRIPT = """
-((name, kind, values) => {
-  const found = document.getElementById(name), box = found.getBoundingClientRect();
+# What can be acted on, in document order.
+_ACTABLE = """
+() => [...document.querySelectorAll('a[href], button, input, select, textarea')].filter(
+  one => one.checkVisibility() && !one.matches(':disabled')
+)
+"""
+
+# What a driver checks before it acts, and what it sets itself. An element is named by its id, or by its place among
+# those that can be acted on.
+_SCRIPT = f"""
+((name, kind, values) => {{
+  const found = typeof name === 'number' ? ({_ACTABLE})()[name] : document.getElementById(name);
+  return act(found, kind, values);
+}})
+"""
+
+_ACT = """
+function act(found, kind, values) {
+  const box = found.getBoundingClientRect();
   if (!found.checkVisibility() || !box.width || !box.height) return {refused: 'not shown'};
   if (found.matches(':disabled')) return {refused: 'disabled'};
   found.scrollIntoView({block: 'center'});
@@ -49,7 +69,7 @@ _SCRIPT = """
   }
   for (const option of options) option.selected = chosen.includes(option);
   return {};
-})
+}
 """
 
 _TREE = """
@@ -58,6 +78,17 @@ _TREE = """
   const attributes = [...node.attributes].map(one => [one.name, one.value]);
   return [node.localName, attributes, [...node.childNodes].map(read)];
 })
+"""
+
+# The role of a date box is empty: ARIA has none. Whoever can only type calls it a box for text.
+_ELEMENTS = f"""
+({_ACTABLE})().map(one => {{
+  const role = one.computedRole || (one.type === 'date' ? 'textbox' : '');
+  const value = one.matches('a, button') ? null
+    : one.matches('select') ? [...one.selectedOptions].map(each => each.label)
+    : one.matches('[type=checkbox], [type=radio]') ? one.checked : one.value;
+  return [role, one.computedName, value];
+}})
 """
 
 
@@ -142,13 +173,29 @@ class Chromium:
     def open(self, url: str) -> None:
         self._events.clear()
         self.send("Page.navigate", url=url)
+        self.loaded()
+
+    def loaded(self) -> None:
+        """Waits until a page is there that was asked for by the last action, or is being opened."""
         while "Page.loadEventFired" not in self._events:
             self._events.append(self._next().get("method", ""))
 
     def tree(self) -> Element:
         """What the page holds now."""
-        call = f"JSON.stringify({_TREE}(document.body))"
-        return _element(json.loads(self.send("Runtime.evaluate", expression=call)["result"]["value"]))
+        return _element(self._json(f"{_TREE}(document.body)"))
+
+    def address(self) -> str:
+        """Path and query of the open page. (`location.search` does not tell `/x?` from `/x`.)"""
+        address: str = self._json("location.href.slice(location.origin.length)")
+        return address
+
+    def elements(self) -> list[tuple[str, str, Any]]:
+        """Role, name and value of what can be acted on, in document order."""
+        return [(role, squeeze(name), value) for role, name, value in self._json(_ELEMENTS)]
+
+    def _json(self, expression: str) -> Any:
+        found = self.send("Runtime.evaluate", expression=f"JSON.stringify({expression})")["result"]
+        return json.loads(found["value"])
 
     def called(self, name: str) -> str:
         """The role and name of the element with this id, with single spaces."""
@@ -157,9 +204,10 @@ class Chromium:
         node = self.send("Accessibility.getPartialAXTree", objectId=found, fetchRelatives=False)["nodes"][0]
         return f"{node['role']['value']} {squeeze(node['name']['value'])}"
 
-    def act(self, kind: str, name: str, *values: str) -> str | None:
-        """Acts on the element with this id, and says why it did not."""
-        call = f"{_SCRIPT}({json.dumps(name)}, {json.dumps(kind)}, {json.dumps(values)})"
+    def act(self, kind: str, name: str | int, *values: str) -> str | None:
+        """Acts on the element with this id or in this place of `elements`, and says why it did not."""
+        self._events.clear()
+        call = f"{_ACT}; {_SCRIPT}({json.dumps(name)}, {json.dumps(kind)}, {json.dumps(values)})"
         result = self.send("Runtime.evaluate", expression=call, returnByValue=True)["result"]["value"]
         if result.get("insert"):
             self.send("Input.insertText", text=result["insert"])
@@ -174,6 +222,8 @@ class Chromium:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._read], [], [], _PATIENCE)
+            assert ready, "the browser says nothing"
             more = os.read(self._read, 65_536)
             assert more, "the browser has ended"
             self._rest += more
@@ -186,6 +236,14 @@ def _element(read: list[Any]) -> Element:
     tag, attributes, children = read
     held = tuple(child if isinstance(child, str) else _element(child) for child in children)
     return Element(tag, tuple((name, value) for name, value in attributes), held)
+
+
+def installed() -> None:
+    """Skips tests where the browser is absent. In the whole check, its absence is no reason to skip."""
+    if BINARY is None and NEEDED:
+        pytest.fail("no program `chromium` is installed")
+    if BINARY is None:
+        pytest.skip("no program `chromium` is installed")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,16 @@ import pytest
 from simia_gym.envs.mind2web.browser.themes import THEMES, draw
 from simia_gym.envs.mind2web.browser.tree import document
 
-from .chromium import BINARY, asked, browser, show
+from .chromium import asked, browser, installed, show
 from .snippets import AT, NAMES, table, tree
 from .test_themes import BLOCKS
 
 pytestmark = pytest.mark.slow
-NEEDED = bool(os.environ.get("SIMIA_NEED_CHROMIUM"))
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _installed() -> None:
-    """Where the browser is there, as in the whole check, its absence is no reason to skip."""
-    if BINARY is None and NEEDED:
-        pytest.fail("no program `chromium` is installed")
-    if BINARY is None:
-        pytest.skip("no program `chromium` is installed")
+    installed()
 
 
 def test_chromium_reads_and_asks_for_the_same(tmp_path: Path) -> None:
