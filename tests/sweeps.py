@@ -22,5 +22,5 @@ def sizes(few: int, many: int) -> list[Any]:
 
 
 def _slow(case: Any) -> Any:
-    values = case if isinstance(case, tuple) else (case,)
+    values = case if isinstance(case, tuple | list) else (case,)
     return pytest.param(*values, marks=pytest.mark.slow)
