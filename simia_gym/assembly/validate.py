@@ -52,9 +52,12 @@ def check_effects(
 
 
 def _check_hybrid(config: EnvConfig, domain: Domain) -> None:
+    from simia_gym.domain.world import World
     from simia_gym.simulators.hybrid import choose_routes
 
-    if "llm" not in choose_routes(domain, config.routes).values():
+    world = domain.world
+    decides = world is not None and type(world).route is not World.route and not world.tools.keys() <= {*config.routes}
+    if "llm" not in choose_routes(domain, config.routes).values() and not decides:
         free = [name for name, spec in domain.specs.items() if spec.route != "world"]
         fix = f"Route a tool to it, such as routes={{'{free[0]}': 'llm'}} (--route {free[0]}=llm). " if free else ""
         what = "this hybrid routes no tool to the model: the world answers every call"

@@ -49,7 +49,7 @@ class Own:
         unheard: Arguments of calls that the expert words itself; it has heard the words of all others.
         slice: Most bytes of a slice.
         bare: Whether its other files do without `world.py`.
-        errs: Whether who knows nothing gets errors; what a shell says of a command that fails is its output.
+        errs: Whether who knows nothing gets errors; what a shell or a browser says of what it refuses is its output.
         sandboxed: Whether its tools need a sandbox; without one its tests are skipped.
     """
 
@@ -80,7 +80,7 @@ OWN = {
         unheard=("answer", "column_idx", "content", "contents", "email_id", "row_idx", "time_end", "time_start"),
         slice=12_000,
     ),
-    "simia/mind2web-v0": Own(cheats=sites.CHEATS),
+    "simia/mind2web-v0": Own(cheats=sites.CHEATS, errs=False, slice=12_000),
     "simia/os-v0": Own(cheats=shell.CHEATS, unheard=("script",), errs=False, sandboxed=True),
     "files": Own(bare=False),
     "flights": Own(slice=2_000, bare=False),

@@ -13,7 +13,7 @@ from simia_gym.oracle import OracleServer
 
 from ..proof.stage import Outcome, play_all, suite_of
 from ..worldless import copy_without_world
-from .table import World
+from .table import WORLDS, World
 
 
 @cache
@@ -54,7 +54,9 @@ def test_the_hybrid_is_the_world(world: World, side: int, blind: OracleServer) -
     """Every second tool is played by the model, once the even ones and once the odd ones."""
     specs = world.domain.specs
     tools = [name for name in [*specs][side::2] or specs if specs[name].route != "world"]
-    suite = world.suite(blind.base_url, simulator="hybrid", routes=dict.fromkeys(tools, "llm"))
+    coded = {} if world.domain.world is None else world.domain.world.tools
+    routes = {name: "world" for name in coded if specs[name].route != "llm"} | dict.fromkeys(tools, "llm")
+    suite = world.suite(blind.base_url, simulator="hybrid", routes=routes)
     played = play_all(suite, world.some)
     same(played, real(world))
     calls = Counter[tuple[str, str]]()
@@ -65,6 +67,19 @@ def test_the_hybrid_is_the_world(world: World, side: int, blind: OracleServer) -
             calls[name, route] += 1
     assert calls.total() == sum(len(outcome.answers) for outcome in played.values())
     assert any(name in tools for name, route in calls if route == "llm")
+
+
+def test_a_world_decides_who_answers(blind: OracleServer) -> None:
+    """Code is the browser of the sites, and the model plays what changes tables."""
+    sites = next(world for world in WORLDS if world.name == "simia/mind2web-v0")
+    played = play_all(sites.suite(blind.base_url, simulator="hybrid"), sites.some)
+    same(played, real(sites))
+    asked = 0
+    for event in (event for outcome in played.values() for event in outcome.events if event["type"] == "transition"):
+        changes = any(op["path"].startswith("/account/") for op in event["ops"] or ())
+        assert event["meta"]["route"] in ({"llm", "pin"} if changes else {"world"})
+        asked += changes
+    assert asked >= len(played) / 2
 
 
 @pytest.mark.parametrize("policy", ["expert", "random"])
