@@ -17,7 +17,7 @@ from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.settings import Endpoint, ModelSettings, model_of
 from simia_gym.llm.transport import http
 from simia_gym.llm.transport.failures import REDIRECTS, Failure, no_credit, of_status, one_line
-from simia_gym.llm.types import ANY_VALUE, ChatRequest, ReplySchema
+from simia_gym.llm.types import ANY_VALUE, ChatRequest, Reply, ReplySchema
 
 _READY = "Reply with the word: ready"
 _SHOWN = 8
@@ -33,6 +33,13 @@ _ROOM = 2000
 """``max_tokens`` for a short reply; reasoning models need many tokens before their first word."""
 _LEAST_ROOM = 16
 """``max_tokens`` for models whose context is too short for `_ROOM`."""
+_LONG, _USUAL, _PART, _MUCH = 8_000, 5.0, 2_000, 0.7
+"""A prompt of so many bytes is long; most have fewer bytes a token than this; the characters of it that are counted by
+themselves; the share of the expected tokens that a server must have read."""
+_LONG_TEXT = "\n".join(
+    f"{number}. A customer asks for order {number}, and the desk looks it up." for number in range(400)
+)
+_LONGER = "Give the server a longer context, such as num_ctx or --max-model-len, or use a model with one."
 _QUICK = 30.0
 _AGAIN = 3
 _FORM = ReplySchema(
@@ -56,7 +63,8 @@ class Found:
     """One finding about an endpoint.
 
     Attributes:
-        name: ``answers``, ``model``, ``context`` (if the server reports it), ``structured``, ``seeds`` or ``latency``.
+        name: ``answers``, ``model``, ``context`` (if the server reports it), ``prompt``, ``structured``, ``seeds`` or
+            ``latency``.
         status: ``ok``, ``warning``, or ``error`` if the endpoint cannot be used.
         text: The finding in one line.
     """
@@ -85,6 +93,7 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
         words = one_line(reply.text, endpoint.secrets, _SHORT)
         found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
     found += await _listed(endpoint, model.name)
+    found.append(await _long(model))
     found.append(await _structured(model))
     found.append(await _seeds(role, settings, endpoint))
     found.append(await _latency(model))
@@ -94,13 +103,16 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
 async def preflight(
     settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "", name: str | None = None
 ) -> str | None:
-    """Check with one request that an endpoint responds, accepts the key, knows the model and has enough context.
+    """Check with few requests what a run needs of an endpoint, by requests like those of the run.
+
+    It responds, accepts the key, knows the model, takes a system message, reads all of a long prompt, and does not fail
+    at a request for JSON.
 
     Args:
         settings: The model and its parameters.
         endpoint: Its address and key.
         role: Role that uses the model.
-        reading: Text that every request of the run will contain.
+        reading: Text that every request of the run will contain, as the system message.
         name: Name of the role in settings and environment variables; default `role`.
 
     Returns:
@@ -112,10 +124,10 @@ async def preflight(
     name = name or role
     quick = replace(_short(settings), timeout=min(settings.timeout, _QUICK))
     model = EndpointModel(role, quick, endpoint, accounts=Accounts())
-    question = _question(role, f"{reading}\n\n{_READY}".lstrip())
+    question = _question(role, _READY, system=reading)
     for left in reversed(range(_AGAIN)):
         try:
-            await model.complete(question)
+            reply = await model.complete(question)
         except Fault as fault:
             # A lost connection may be temporary; a refused connection means that no server is running.
             if left and fault.kind in ("connection", "bad_reply") and "refused" not in fault.message:
@@ -131,7 +143,59 @@ async def preflight(
                 raise InputError(fault.message, where=model_of(name), fix=_fix(fault, name)) from None
             return f"{model_of(name)}: {advice(fault, endpoint, name)}"
         break
+    if cut := await _cut(model, question, reply, reading):
+        raise InputError(cut, where=model_of(name), fix=_LONGER)
+    if role != "policy" and settings.structured != "none":
+        await _check_form(role, quick, endpoint, reading, name)
     return None
+
+
+async def _check_form(role: Role, settings: ModelSettings, endpoint: Endpoint, reading: str, name: str) -> None:
+    """Raise an error if the server answers a question, but fails if JSON is asked for; the reply itself matters not."""
+    model = EndpointModel(role, replace(settings, retries=1, repairs=0), endpoint, accounts=Accounts())
+    try:
+        await model.complete(_question(role, _FORM_WORDS, reply=_FORM, system=reading))
+    except Fault as fault:
+        if fault.kind in ("server_error", "bad_request"):
+            what = f"{fault.message}, but only when JSON is asked for (response_format)"
+            fix = f"Set --role {name}.structured=json_object or {name}.structured=none, or look at the server's log."
+            raise InputError(what, where=model_of(name), fix=fix) from None
+
+
+async def _cut(model: EndpointModel, question: ChatRequest, reply: Reply, reading: str) -> str:
+    """Whether a server has read less of a prompt than was sent, by the tokens that it reports; empty if all is well.
+
+    If the tokens are few for the text, a part of the same text shows how many it has.
+    """
+    size, tokens = question.prompt.size, reply.usage.prompt
+    if size < _LONG or not tokens or size / tokens < _USUAL:
+        return ""
+    part = _question(question.role, _READY, system=reading[:_PART])
+    try:
+        less = (await model.complete(part)).usage.prompt
+    except Fault:
+        return ""
+    expected = less * size / part.prompt.size
+    if tokens == less or tokens > _MUCH * expected:  # some servers report the same number for every prompt
+        return ""
+    what = f"the server reads {tokens:,} tokens of a prompt that has about {expected:,.0f}"
+    return f"{what}: it cuts the rest off in silence"
+
+
+async def _long(model: EndpointModel) -> Found:
+    """Whether the server takes a system message, and reads all of a long one."""
+    question = _question(model.role, _READY, system=_LONG_TEXT)
+    try:
+        reply = await model.complete(question)
+        cut = await _cut(model, question, reply, _LONG_TEXT)
+    except Fault as fault:
+        useless = fault.kind in ("bad_request", "context_length", "server_error")
+        text = f"no system message of {len(_LONG_TEXT):,} characters is read: {advice(fault, model.endpoint)}"
+        return Found("prompt", "error" if useless else "warning", text)
+    if cut:
+        return Found("prompt", "error", f"{cut}. {_LONGER}")
+    counted = f", {reply.usage.prompt:,} tokens" if reply.usage.prompt else ""
+    return Found("prompt", "ok", f"reads a system message of {len(_LONG_TEXT):,} characters{counted}")
 
 
 def advice(fault: Fault, endpoint: Endpoint, name: str | None = None) -> str:
@@ -159,7 +223,8 @@ def _fix(fault: Fault, name: str) -> str:
         f" another timeout (`simia doctor --timeout S`; of a run: `--role {name}.timeout=S`).",
         "rate_limit": "The server refuses more requests for now: wait, lower the concurrency, or check the credit.",
         "context_length": "The prompt is longer than the model can read: use a model with a longer context.",
-        "bad_request": "The server refuses the request itself: check the model's settings.",
+        "bad_request": "The server refuses the request itself: check the model's settings, and that its chat template"
+        " takes a system message.",
         "bad_reply": "The server is not OpenAI-compatible, or the model ignores the reply schema: check the URL.",
         "empty_reply": "The model's replies are empty: raise max_tokens, or use another model.",
     }
@@ -210,7 +275,8 @@ async def _structured(model: EndpointModel) -> Found:
     except Fault as fault:
         text = f"replies are not in the form asked for: {advice(fault, model.endpoint)}"
         # A policy is asked for no form, and a busy server may give one later.
-        useless = model.role != "policy" and fault.kind in ("bad_reply", "empty_reply", "bad_request")
+        broken = ("bad_reply", "empty_reply", "bad_request", "server_error")
+        useless = model.role != "policy" and fault.kind in broken
         return Found("structured", "error" if useless else "warning", text)
     mode = features_of(model.endpoint.url, model.name, model.settings.structured).mode
     if mode == "json_schema":
@@ -249,7 +315,11 @@ async def _latency(model: EndpointModel) -> Found:
     return Found("latency", "ok", f"{1000 * sorted(waits)[len(waits) // 2]:.0f} ms for a short reply")
 
 
-def _question(role: Role, words: str, *, seed: int | None = None, reply: ReplySchema | None = None) -> ChatRequest:
+def _question(
+    role: Role, words: str, *, seed: int | None = None, reply: ReplySchema | None = None, system: str = ""
+) -> ChatRequest:
     prompt = Prompt()
+    if system:
+        prompt.add("system", system)
     prompt.add("user", words)
     return ChatRequest(role, prompt, reply, seed=seed, scope="probe")

@@ -15,7 +15,7 @@ from simia_gym.llm.structured import fits_strict
 from simia_gym.llm.types import ANY_VALUE
 from simia_gym.simulators.checking import LEDGER_REPLY
 
-from ..model_server import Answer, Asked, ModelServer
+from ..model_server import Answer, Asked, ModelServer, completion
 from .server import SECRET, error, raw, says
 
 SETTINGS = ModelSettings(model="m", backoff=0.001, timeout=2.0)
@@ -43,7 +43,7 @@ async def found(server: ModelServer, endpoint: Endpoint | None = None) -> dict[s
 async def test_a_server_that_can_do_everything(server: ModelServer) -> None:
     server.answers = [able()]
     by_name = await found(server)
-    assert list(by_name) == ["answers", "model", "structured", "seeds", "latency"]
+    assert list(by_name) == ["answers", "model", "prompt", "structured", "seeds", "latency"]
     assert {one.status for one in by_name.values()} == {"ok"}
     assert by_name["structured"].text == "replies keep to a JSON Schema"
     # The form is as open as that of the simulator.
@@ -56,7 +56,7 @@ async def test_a_server_that_can_do_little(server: ModelServer) -> None:
     server.answers = [able(seeds=False, form=False)]
     server.models = ["other"]
     by_name = await found(server)
-    assert {name for name, one in by_name.items() if one.status == "ok"} == {"answers", "latency"}
+    assert {name for name, one in by_name.items() if one.status == "ok"} == {"answers", "prompt", "latency"}
     assert {name for name, one in by_name.items() if one.status == "warning"} == {"model", "structured", "seeds"}
     assert "listed: other" in by_name["model"].text
     server.models = None
@@ -187,3 +187,49 @@ async def test_a_first_reply_that_is_empty_ends_nothing(server: ModelServer) -> 
     assert by_name["answers"].status == "warning"
     assert "empty" in by_name["answers"].text
     assert by_name["structured"].status == "ok"
+
+
+READING = "\n".join(f"Rule {number}: a customer may return an order." for number in range(600))
+
+
+def counted(limit: int | None) -> Answer:
+    """A server that reports the tokens of a prompt, four or five characters each, and reads no more than some."""
+
+    def answer(asked: Asked) -> Any:
+        tokens = sum(map(len, asked.contents)) // 6
+        usage = {"prompt_tokens": min(tokens, limit or tokens), "completion_tokens": 1}
+        return completion(CITY if "response_format" in asked.body else "ready", usage=usage)
+
+    return answer
+
+
+def at_system(asked: Asked) -> Any:
+    refused = any(message["role"] == "system" for message in asked.messages)
+    said = says(CITY if "response_format" in asked.body else "ready")
+    return error(400, "System role not supported")(asked) if refused else said(asked)
+
+
+def at_form(asked: Asked) -> Any:
+    return 500 if "response_format" in asked.body else says("ready")(asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(counted(1000), "cuts the rest off"), (at_system, "System role"), (at_form, "only when JSON is asked for")],
+)
+async def test_what_a_run_will_send_is_tried_before_it(server: ModelServer, answer: Answer, words: str) -> None:
+    server.answers = [answer]
+    with pytest.raises(InputError, match=words):
+        await preflight(SETTINGS, Endpoint(server.url), "simulator", reading=READING)
+    assert server.asked[0].messages[0] == {"role": "system", "content": READING}
+    by_name = await found(server)
+    assert {one.name for one in by_name.values() if one.status == "error"} == (
+        {"structured"} if answer is at_form else {"prompt"}
+    )
+
+
+async def test_a_server_that_reads_all_of_it_is_fine(server: ModelServer) -> None:
+    server.answers = [counted(None)]
+    assert await preflight(SETTINGS, Endpoint(server.url), "simulator", reading=READING) is None
+    assert await preflight(SETTINGS, Endpoint(server.url), "policy", reading=READING) is None
+    assert ["response_format" in body for body in server.bodies] == [False, False, True, False, False]
