@@ -131,7 +131,7 @@ def test_one_model_of_several_roles_is_asked_once(simia: Simia) -> None:
     with serve_in_thread() as server:
         words = ("--simulator", "llm", "--user", "llm", "--judge", "llm", "--model", "o", "--base-url", server.base_url)
         assert simia("rollout", RETAIL, "--episodes", 1, *words).code == 0
-        assert server.counts["requests"]["plain"] == 1
+        assert server.counts["requests"]["plain"] == 2  # a question, and one for JSON
 
 
 def test_doctor_tries_every_role_of_the_variables(
@@ -147,7 +147,7 @@ def test_doctor_tries_every_role_of_the_variables(
     assert [model["roles"] for model in models] == [["simulator", "user"], ["judge"], ["policy"]]
     assert [model["found"]["answers"]["status"] for model in models] == ["ok", "error", "ok"]
     assert models[0]["host"] == oracle.base_url.removeprefix("http://").removesuffix("/v1")
-    assert list(models[0]["found"]) == ["answers", "model", "structured", "seeds", "latency"]
+    assert list(models[0]["found"]) == ["answers", "model", "prompt", "structured", "seeds", "latency"]
     assert "key is wrong" in models[1]["found"]["answers"]["text"]
     assert "key is wrong" in told.out.split("\n\n")[0]
     assert "sk-of-the-judge-1234" not in result.out + result.err + told.out + told.err
