@@ -18,11 +18,13 @@ from simia_gym.envs.mind2web.work.expert import call_of
 from simia_gym.envs.mind2web.work.generate import generate
 from simia_gym.envs.mind2web.work.reading import read_observation, read_task
 from simia_gym.state import State
-from simia_gym.types import Task, ToolCall
+from simia_gym.types import Split, Task, ToolCall
 
 from ..proof.stage import suite_of, take
 from .guessers import Overlap, Player, Rememberer, learned
 from .plays import begun, domain, solves
+
+SPLITS: Sequence[Split] = ("train", "test")
 
 
 def scores(task: Task, actions: Sequence[str], **settings: Any) -> Mapping[str, Any]:
@@ -130,7 +132,7 @@ def test_who_goes_by_shared_words_solves_little() -> None:
 
 @pytest.mark.slow
 def test_who_goes_by_shared_words_solves_little_of_many_tasks() -> None:
-    for split in ("train", "test"):
+    for split in SPLITS:
         whole, each = shares(Overlap(), [generate(split, index) for index in range(300)])
         assert 0 < whole <= 0.2
         assert max(each.values()) <= 0.4
@@ -143,5 +145,5 @@ def test_who_remembers_the_letters_of_training_solves_hardly_anything_new() -> N
     seen = [generate("train", index) for index in range(60)]
     assert learned(1_500)
     assert shares(player, seen)[0] > 0.05
-    for split, begin in (("train", 5_000), ("test", 0)):
-        assert shares(player, [generate(split, begin + index) for index in range(300)])[0] <= 0.05
+    for split in SPLITS:
+        assert shares(player, [generate(split, 5_000 + index) for index in range(300)])[0] <= 0.05
