@@ -299,6 +299,7 @@ def _unread_of(line: Mapping[str, Any]) -> tuple[Unread, ...]:
 
 _USAGE = {"prompt": int, "cached": int, "completion": int}
 _REPLY = {"raw": str, "message": dict, "finish_reason": (str, type(None)), "model": str, "usage": _USAGE}
+_UNREAD = {"text": str, "problem": str, "model": str, "usage": _USAGE}
 _FAULT = {"kind": str, "message": str, "role": str}
 
 
@@ -310,9 +311,17 @@ def _checked(text: bytes, where: str) -> JsonObject:
     except ValueError:
         raise InputError("the line is no JSON", where=where, fix=fix) from None
     good = _fits(line, {"key": str, "reply": _REPLY}) or _fits(line, {"key": str, "fault": _FAULT})
-    if not good or line.get("v") != _VERSION:
+    if not good or not _earlier_fits(line.get("reply") or line["fault"]) or line.get("v") != _VERSION:
         raise InputError("the line is none of a cassette", where=where, fix=fix)
     return dict(line)
+
+
+def _earlier_fits(kept: Mapping[str, Any]) -> bool:
+    """Whether how a reply was read, and what could not be read before it, are as `_Wrapped` writes them."""
+    read, unread = kept.get("read", []), kept.get("unread", [])
+    if not isinstance(read, list) or not all(isinstance(name, str) for name in read) or not isinstance(unread, list):
+        return False
+    return all(_fits(item, _UNREAD) and item.keys() == _UNREAD.keys() for item in unread)
 
 
 def _fits(value: Any, wanted: Any) -> bool:

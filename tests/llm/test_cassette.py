@@ -165,6 +165,8 @@ async def test_the_file_must_be_whole_and_unambiguous(server: ModelServer, tmp_p
         (f"{json.dumps({**line, 'reply': {}})}\n", ":1: the line is none of a cassette"),
         (json.dumps(line).replace('"prompt":', '"more": 1, "prompt":') + "\n", ":1: the line is none of a cassette"),
         (f"{json.dumps({**line, 'v': 99})}\n", ":1: the line is none of a cassette"),
+        (f"{json.dumps({**line, 'reply': {**line['reply'], 'read': [1]}})}\n", ":1: the line is none of a cassette"),
+        (f"{json.dumps({**line, 'reply': {**line['reply'], 'unread': [{}]}})}\n", ":1: the line is none of a cassette"),
         ("[]\n", ":1: the line is none of a cassette"),
         (f"{json.dumps({**line, 'reply': None, 'fault': {'kind': 1}})}\n", ":1: the line is none of a cassette"),
     ):
