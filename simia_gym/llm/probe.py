@@ -142,9 +142,9 @@ async def preflight(
             if fault.kind in _FINAL:
                 raise InputError(fault.message, where=model_of(name), fix=_fix(fault, name)) from None
             return f"{model_of(name)}: {advice(fault, endpoint, name)}"
+        if cut := await _cut(model, question, reply, reading):
+            raise InputError(cut, where=model_of(name), fix=_LONGER)
         break
-    if cut := await _cut(model, question, reply, reading):
-        raise InputError(cut, where=model_of(name), fix=_LONGER)
     if role != "policy" and settings.structured != "none":
         await _check_form(role, quick, endpoint, reading, name)
     return None
