@@ -109,9 +109,7 @@ def _prepared(element: Element) -> _Prepared:
                 full += 1
         else:
             inner = _prepared(child)
-            parts += [
-                part if isinstance(part, str) else part._replace(number=part.number + count) for part in inner.parts
-            ]
+            parts += [part if isinstance(part, str) else _further(part, count) for part in inner.parts]
             count += inner.size
             full += inner.says
     if element.has("hidden") or kind == "hidden":
@@ -137,7 +135,8 @@ def _prepared(element: Element) -> _Prepared:
 
 def _further(mark: _Mark, count: int) -> _Mark:
     """A mark of an element before which so many others stand."""
-    return _Mark(mark.what, mark.number + count, mark.place)
+    what, number, place = mark
+    return _Mark(what, number + count, place)
 
 
 def _joined(parts: list[str | _Mark]) -> tuple[str | _Mark, ...]:

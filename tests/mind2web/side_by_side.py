@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from simia_gym.envs.mind2web import screen
+from simia_gym.envs.mind2web.browser.names import role
 from simia_gym.envs.mind2web.browser.page import Node
 from simia_gym.envs.mind2web.browser.requests import Request
 from simia_gym.envs.mind2web.browser.tree import text
@@ -81,7 +82,7 @@ def _elements(opened: Opened, session: Row) -> list[tuple[str, str, Any]]:
     """Role, name and value of what can be acted on."""
     found = []
     for node in opened.actable:
-        called = screen.role(node), opened.called[node.number]
+        called = role(node), opened.called[node.number]
         found.append((*called, _value(opened, node, session)))
     return found
 
