@@ -7,7 +7,7 @@ processes that take part, the driver and the server included. The ways take turn
 all.
 
     pip install playwright
-    python benchmarks/browser_speed.py [--passes 5] [--tasks 200] [--in-browser 6] [--chromium PROGRAM] [--out FILE]
+    python -m benchmarks.browser_speed [--passes 5] [--tasks 200] [--in-browser 6] [--chromium PROGRAM] [--out FILE]
 """
 
 from __future__ import annotations
