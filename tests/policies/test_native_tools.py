@@ -93,7 +93,7 @@ async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: P
     assert len(texts) >= 4
     path = tmp_path / "r.jsonl"
     async with serving(calls_first(env)) as server:
-        settings: dict[str, Any] = {"max_turns": 3, "prompt": prompt, "split": "test"}
+        settings: dict[str, Any] = {"max_turns": 3, "prompt": prompt, "split": "test", "history": "transcript"}
         report = await asyncio.to_thread(evaluate, env, player(kind, server), out=path, concurrency=2, **settings)
     assert report["series"][0]["invalid"] == 0
     answers = ["tool"] * at_once(env)
@@ -146,7 +146,7 @@ async def as_text(env: str, record: Record, turns: int) -> list[Message]:
         def act(self, messages: Any) -> str:
             return texts.pop(0)
 
-    suite = load_suite(EnvConfig(env, split="train", max_turns=turns))
+    suite = load_suite(EnvConfig(env, split="train", max_turns=turns, history="transcript"))
     episode = suite.episode()
     await play(episode, suite.task(record.task), seed=record.seed, policy=Again())
     return episode.messages
@@ -159,7 +159,7 @@ async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
 ) -> None:
     path = tmp_path / "r.jsonl"
     async with serving(says(env)) as server:
-        settings: dict[str, Any] = {"max_turns": 3, "split": "train"}
+        settings: dict[str, Any] = {"max_turns": 3, "split": "train", "history": "transcript"}
         await asyncio.to_thread(evaluate, env, player("llm", server), out=path, concurrency=1, **settings)
     record = next(iter(read_records(path)))
     (row, *_) = (item for item in recorded_trajectories(path) if item is not None)
@@ -177,7 +177,7 @@ async def test_a_call_that_is_refused_or_written_as_text_is_in_the_conversation_
 ) -> None:
     path = tmp_path / "r.jsonl"
     async with serving(broken_first(env)) as server:
-        settings: dict[str, Any] = {"max_turns": 4, "split": "test"}
+        settings: dict[str, Any] = {"max_turns": 4, "split": "test", "history": "transcript"}
         report = await asyncio.to_thread(evaluate, env, player(kind, server), out=path, concurrency=1, **settings)
     assert report["series"][0]["invalid"] == 0
     longest = max(server.asked, key=lambda asked: len(asked.messages))

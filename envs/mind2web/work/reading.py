@@ -57,7 +57,8 @@ def read_observation(observation: str, site: Site) -> Seen:
 
 
 def _prompt(observation: str) -> Mapping[str, str]:
-    found = _PROMPT.match(observation)
+    """The parts of the newest page; a history of steps holds earlier ones before it."""
+    found = _PROMPT.match(observation, max(observation.rfind("'''\n<"), 0))
     if found is None:
         raise ValueError(f"this is no page with a task: {observation[:80]!r}")
     return found.groupdict()
