@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -52,12 +53,11 @@ def verdicts(
 
 
 _DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_MONTHS = "January February March April May June July August September October November December".split()
 
 
 def words(text: str) -> set[str]:
     """The words of a text; a date counts as it is said: 2026-05-08 as 8 May 2026."""
-    said = _DATE.sub(lambda found: f"{int(found[3])} {_MONTHS[int(found[2]) - 1]} {found[1]}", text)
+    said = _DATE.sub(lambda found: f"{int(found[3])} {month_name[int(found[2])]} {found[1]}", text)
     return set(re.findall(r"\w+", said.lower()))
 
 
