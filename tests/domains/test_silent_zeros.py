@@ -22,7 +22,7 @@ USERS: dict[str, JsonObject] = {
     "repeats": {**SAME, "confirms": False},
     "agent": {**SAME, "message": "How can I help you today?", "confirms": False},
 }
-EMPTY = {"outcome": "ok", "error_code": None, "reveals": [], "ops": [], "observation": "buy now"}
+EMPTY: JsonObject = {"outcome": "ok", "error_code": None, "reveals": [], "ops": [], "observation": "buy now"}
 
 
 def test_with_the_shadow_a_wrong_state_is_a_fault(world: World) -> None:

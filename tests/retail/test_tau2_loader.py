@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_tables_are_brought_into_form(directory: Path) -> None:
 
 def test_tasks(directory: Path) -> None:
     data = load_benchmark(directory)
-    assert data.tasks is not None
+    assert isinstance(data.tasks, Mapping)
     assert {split: [task.id for task in tasks] for split, tasks in data.tasks.items()} == {
         "train": ["0", "1"],
         "test": ["2"],
@@ -54,7 +54,7 @@ def test_tasks_as_one_list_with_a_file_of_splits(directory: Path) -> None:
     (directory / "tasks.json").write_text(json.dumps([make_task("7", [], []), make_task("8", [], [])]))
     (directory / "split_tasks.json").write_text(json.dumps({"train": ["7"], "test": ["8"], "version": "1"}))
     data = load_benchmark(directory)
-    assert data.tasks is not None
+    assert isinstance(data.tasks, Mapping)
     assert [(task.id, task.split) for split in ("train", "test") for task in data.tasks[split]] == [
         ("7", "train"),
         ("8", "test"),
@@ -140,6 +140,6 @@ def test_not_a_directory(directory: Path, path: str) -> None:
 
 def test_the_real_directory(shared_data: Path) -> None:
     data = load_benchmark(shared_data / "tau2" / "retail")
-    assert data.tasks is not None
+    assert isinstance(data.tasks, Mapping)
     assert sum(bool(task.goal) for task in data.tasks["train"]) == 67
     assert all(task.user and task.user["reason"] for task in data.tasks["train"])

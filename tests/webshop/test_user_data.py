@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def write(folder: Path, name: str, value: Any) -> Path:
 
 def tasks_of(path: Path) -> list[Task]:
     data = load(path)
-    assert data.tasks is not None
+    assert isinstance(data.tasks, Mapping)
     for split, tasks in data.tasks.items():
         assert all(task.split == split for task in tasks)
     return [task for tasks in data.tasks.values() for task in tasks]
