@@ -213,7 +213,8 @@ class CheckedSimulator:
             cut_by = asked.slice.cut_by
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
         failed = answer.outcome == "error"
-        if failed and (wrong := contradicts_shown(answer.error_code, asked.call, spec, asked.slice)):
+        reads = self.domain.slicers[spec.name].selectors
+        if failed and (wrong := contradicts_shown(answer.error_code, asked.call, reads, asked.slice)):
             raise Rejected([wrong])
         render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from simia_gym.common.json_encoding import texts_in
-from simia_gym.domain.tools import ToolSpec
-from simia_gym.types import ToolCall
+from simia_gym.state import identical
+from simia_gym.types import Row, ToolCall
+from simia_gym.views.selectors import Selector
 from simia_gym.views.slices import Slice
 
 NOT_FOUND = "not_found"
-_NAME = re.compile(r"(?=\S*[\d_@])\S+")
-"""What looks like the name of a row: one word that is more than letters."""
 
 
-def contradicts_shown(code: str | None, call: ToolCall, spec: ToolSpec, shown: Slice) -> str:
+def contradicts_shown(code: str | None, call: ToolCall, reads: Iterable[Selector], shown: Slice) -> str:
     """Why an error contradicts the rows that the model was shown; empty if it may be right.
 
-    Only what is certain counts: one row that was shown holds every name of the call. A tool that writes may miss
-    something else, such as a part of the row, unless the call names nothing but the row itself.
+    Only what is certain counts: one row of the state has every argument of the call, as its key where a selector says
+    so, or else under the argument's own name. The same text under another name proves nothing, because the tool does
+    not look there. A further argument, or a table without a row, may be what the tool has missed.
     """
-    if code != NOT_FOUND or shown.missing:
+    if code != NOT_FOUND or not call.arguments or shown.missing or not all(shown.tables.values()):
         return ""
-    names = [text for text in texts_in(call.arguments) if _NAME.fullmatch(text)]
-    if not names or len(set(names)) < len(names) or (spec.effect == "write" and len(names) > 1):
-        return ""
-    for table, rows in shown.tables.items():
-        for key, row in rows.items():
-            held = {key} if spec.effect == "write" else {key, *texts_in(row, keys=True)}
-            if all(name in held for name in names):
-                return f"error_code is {NOT_FOUND!r}, but the row {key!r} of {table!r} was shown to you: it is there"
+    selectors = list(reads)
+    for table in {each.table: None for each in selectors if each.view is None}:
+        keyed = {name for each in selectors if each.table == table and each.key for name in each.key.arguments()}
+        found = [
+            key
+            for key, row in shown.tables.get(table, {}).items()
+            if all(
+                (name in keyed and key == value) or any(identical(one, value) for one in _under(name, row))
+                for name, value in call.arguments.items()
+            )
+        ]
+        if len(found) == 1:
+            return f"error_code is {NOT_FOUND!r}, but the row {found[0]!r} of {table!r} was shown to you: it is there"
     return ""
+
+
+def _under(name: str, row: Row) -> list[Any]:
+    """The value that a row has under a name: its own, or the only one within it; empty if there is no such value."""
+    if name in row:
+        return [row[name]]
+    found = list(_within(name, row))
+    return found if len(found) == 1 else []
+
+
+def _within(name: str, value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        if name in value:
+            yield value[name]
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _within(name, item)

@@ -23,6 +23,7 @@ USERS: dict[str, JsonObject] = {
     "agent": {**SAME, "message": "How can I help you today?", "confirms": False},
 }
 EMPTY: JsonObject = {"outcome": "ok", "error_code": None, "reveals": [], "ops": [], "observation": "buy now"}
+NOTHING = {**EMPTY, "outcome": "error", "error_code": "not_found", "observation": "Error: there is none"}
 
 
 def test_with_the_shadow_a_wrong_state_is_a_fault(world: World) -> None:
@@ -55,8 +56,11 @@ async def test_a_customer_that_always_says_the_same_is_a_fault(env: str, reply: 
 
 
 @pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0", "simia/webshop-v0"])
-async def test_a_simulator_that_changes_nothing_is_a_fault_where_something_must_change(env: str) -> None:
-    found = await ends(env, EMPTY, simulator="llm")
+@pytest.mark.parametrize("reply", [EMPTY, NOTHING], ids=["changes", "finds"])
+async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_something_must_change(
+    env: str, reply: JsonObject
+) -> None:
+    found = await ends(env, reply, simulator="llm")
     assert set(found) <= {"simulator", "reward 1.0"}  # where nothing is to be changed, code shows what is there
     assert found["simulator"] >= 20
 

@@ -147,6 +147,8 @@ TOOLS = [
     _tool("wipe", {"effect": "write", "reads": ["members"], "writes": ["*"]}),
     _tool("think", {"effect": "none"}, "thought"),
     _tool("close", {"effect": "write", "reads": ["desk"], "writes": ["desk/main/closed"], "terminal": True}),
+    _tool("find_title", {"effect": "read", "reads": ["books"]}, "title"),
+    _tool("find_loan", {"effect": "read", "reads": ["loans?book_id={book_id}"]}, "book_id", "member"),
 ]
 
 

@@ -109,8 +109,12 @@ def test_what_writes_nothing_cannot_always_change_something() -> None:
     ("call", "wrong"),
     [
         (GET, True),
-        (RENAME, True),
-        (ToolCall("rename", {"book_id": "b1", "title": "v2"}), False),  # who knows what "v2" is
+        (ToolCall("discard", {"book_id": "b1"}), True),
+        (RENAME, False),  # a further argument may be what is missing
+        (ToolCall("find_title", {"title": "Sea"}), True),
+        (ToolCall("find_title", {"title": "b1"}), False),  # another name's value
+        (ToolCall("find_loan", {"book_id": "b2", "member": "m1"}), True),
+        (ToolCall("find_loan", {"book_id": "b2", "member": "Ada"}), False),
         (ToolCall("get_book", {"book_id": "b9"}), False),
         (ToolCall("lend", {"book_id": "b1", "member_id": "m9"}), False),
         (ToolCall("find_member", {"member_id": "m1"}), True),
