@@ -48,6 +48,7 @@ def test_the_shadow_and_the_summary_say_what_only_masks_make_equal(files: Path, 
     assert summary.shadow == {"answers": 2, "masked": 1, **dict.fromkeys(DIFFERENCES, 0)}
 
 
+@pytest.mark.slow
 def test_the_checker_says_what_only_masks_make_equal(files: Path) -> None:
     edit("tasks/train.jsonl", "echo second >>", "echo pid $$; echo second >>")(files)
     report = check_folder(files)
