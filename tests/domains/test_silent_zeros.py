@@ -11,8 +11,10 @@ from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.types import JsonObject
 from simia_gym.users.slips import Talk, slips, wishes_of
 
+from ..attacks.stage import play
 from ..model_server import serving
 from ..proof.stage import outcomes, play_all, suite_of
+from ..simulators.desk import tool_call
 from .conftest import FOLDERS
 from .table import World
 
@@ -63,6 +65,32 @@ async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_someth
     found = await ends(env, reply, simulator="llm")
     assert set(found) <= {"simulator", "reward 1.0"}  # where nothing is to be changed, code shows what is there
     assert found["simulator"] >= 20
+
+
+def test_a_mistake_of_the_agent_is_no_slip_of_the_simulator() -> None:
+    """One name is right and another is not: the oracle says what the world says."""
+    real = suite_of("simia/retail-v0", simulator="world")
+    tables = real.domain.base.to_tables()
+    order_id, order = next((key, row) for key, row in tables["orders"].items() if row["status"] == "pending")
+    item, user = order["items"][0], tables["users"][order["user_id"]]
+    first, place = user["name"]["first_name"], user["address"]["zip"]
+    calls = [
+        ("find_user_id_by_name_zip", {"first_name": first, "last_name": "Nobody", "zip": place}),
+        ("find_user_id_by_email", {"email": place}),
+        ("get_user_details", {"user_id": user["email"]}),
+        ("get_item_details", {"item_id": item["product_id"]}),
+        ("get_product_details", {"product_id": item["item_id"]}),
+        ("modify_pending_order_payment", {"order_id": order_id, "payment_method_id": "paypal"}),
+    ]
+    actions = [
+        tool_call(name, **arguments) for name, arguments in (*calls, ("transfer_to_human_agents", {"summary": "x"}))
+    ]
+    truth = play(real, real.tasks[0], actions)
+    assert [code for _, _, code in truth.answers] == ["not_found"] * len(calls) + [None]
+    with serve_in_thread(OracleOptions(domains=FOLDERS)) as server:
+        simulated = play(suite_of("simia/retail-v0", server.base_url, simulator="llm"), real.tasks[0], actions)
+    assert simulated.verdict.fault is None
+    assert simulated.answers == truth.answers
 
 
 def test_a_customer_with_a_script_makes_no_slip(talking: World) -> None:
