@@ -115,8 +115,8 @@ def test_events() -> None:
         played = events("simia/retail-v0", "expert", **model, simulator="llm", judge="llm-all")
         played += events("simia/retail-v0", "expert", **model, simulator="llm", strategy="reference")
     played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
-    with serve_in_thread(OracleOptions(fault_rate=0.3, faults=("empty",))) as server:
-        played += events("simia/retail-v0", "expert", server.base_url, 1, model="m", user="llm", simulator="world")
+    with serve_in_thread(OracleOptions(fault_rate=0.5, faults=("empty",))) as server:
+        played += events("simia/retail-v0", "expert", server.base_url, 4, model="m", user="llm", simulator="world")
     played += events("simia/webshop-v0", "null", history="page")
     played += events("simia/custom-v0", "null", domain=str(SEVERAL_GRAMMARS))
     for event in played:
