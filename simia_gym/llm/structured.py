@@ -24,7 +24,10 @@ from simia_gym.types import JsonObject
 TOOL_CALLS, REASONING, DECODED = PLACES = ("tool_calls", "reasoning", "decoded")
 """The places where a reply may stand that is no text of the content; ``decoded``: the content is the object itself."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
-_BOUNDS = ("maxLength", "minItems", "maxItems")
+_BOUNDS = ("minItems", "maxItems")
+_LENGTHS = ("minLength", "maxLength")
+"""Checked, but not sent: with a length, xgrammar 0.2.8 (the default of vLLM) lets no text hold a backslash, so that a
+model can write neither quotes nor line breaks."""
 _MOST_TRIES = 64
 _FENCED = re.compile(r"```(?:[ \t]*[^\W_]+[ \t]*\r?\n)?(.*)```", re.DOTALL)
 
@@ -35,14 +38,14 @@ class Form:
     Attributes:
         reply: The schema.
         format: Encoded ``response_format`` of a request, by mode (``json_schema``, ``json_object``).
-        unbounded: That of ``json_schema`` for servers that take no bounds of texts and lists.
+        unbounded: That of ``json_schema`` for servers that take no bounds of lists.
     """
 
     def __init__(self, reply: ReplySchema) -> None:
         self.reply = reply
         self._validator = json_schema_validator(reply.schema)
         self._shape: Shape | None = None
-        asked = reply.schema if reply.sent is None else reply.sent.schema
+        asked = without_keywords(reply.schema if reply.sent is None else reply.sent.schema, _LENGTHS)
         self.unbounded = _schema_format(reply.name, without_keywords(asked, _BOUNDS))
         self.format = {
             "json_schema": _schema_format(reply.name, asked),

@@ -210,18 +210,30 @@ async def test_the_form_falls_back_and_that_is_remembered(
 
 async def test_bounds_that_a_server_refuses_are_left_out_from_then_on(server: ModelServer) -> None:
     def answer(asked: Asked) -> Any:
-        if "maxLength" in asked.text.decode():
-            return error(400, "In context=('properties', 'n'), 'maxLength' is not permitted.")(asked)
-        return says('{"n": "x"}')(asked)
+        if "maxItems" in asked.text.decode():
+            return error(400, "In context=('properties', 'n'), 'maxItems' is not permitted.")(asked)
+        return says('{"n": ["x"]}')(asked)
 
-    schema = {"type": "object", "properties": {"n": {"type": "string", "maxLength": 9}}}
+    texts = {"type": "array", "items": {"type": "string"}}
+    schema = {"type": "object", "properties": {"n": {**texts, "maxItems": 9}}}
     bounded = ReplySchema("bounded", {**schema, "required": ["n"], "additionalProperties": False})
     server.answers = [answer]
     for requests in (2, 3):
-        assert (await model(server).complete(request(bounded))).data == {"n": "x"}
+        assert (await model(server).complete(request(bounded))).data == {"n": ["x"]}
         assert len(server.bodies) == requests
     form = server.bodies[-1]["response_format"]["json_schema"]
-    assert (form["schema"]["properties"], form["strict"]) == ({"n": {"type": "string"}}, True)
+    assert (form["schema"]["properties"], form["strict"]) == ({"n": texts}, True)
+
+
+async def test_lengths_of_texts_are_checked_and_not_sent(server: ModelServer) -> None:
+    """Engines that keep to a length refuse escapes (xgrammar 0.2.8), so a model could not write what is asked for."""
+    properties = {"n": {"type": "string", "minLength": 1, "maxLength": 9}}
+    schema = {"type": "object", "properties": properties, "required": ["n"], "additionalProperties": False}
+    server.answers = [says('{"n": "much too long"}'), says('{"n": "it\\"s"}')]
+    assert (await model(server).complete(request(ReplySchema("short", schema)))).data == {"n": 'it"s'}
+    assert len(server.bodies) == 2
+    sent = server.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert sent["properties"] == {"n": {"type": "string"}}
 
 
 async def test_other_refusals_do_not_cost_the_form(server: ModelServer) -> None:

@@ -127,7 +127,8 @@ def test_retail_with_every_part_played(server: VllmServer, roll: Roll, feedback:
     for record in done.records:
         for event in record.events:
             if event["type"] == "model":
-                assert isinstance(json.loads(event["reply"]), dict)
+                # Where the server's grammar lets control characters through, the record says that they were read.
+                assert isinstance(json.loads(event["reply"], strict=not event.get("read")), dict)
 
 
 def test_retail_with_a_policy_that_knows_nothing(server: VllmServer, roll: Roll) -> None:
