@@ -26,6 +26,9 @@ Outcome = Literal["ok", "error"]
 Feedback = Literal["terse", "explain"]
 """``terse``: error messages as the real system writes them; ``explain``: also the reason and a valid example."""
 
+Writer = Literal["code", "model"]
+"""Who writes what a tool with a rendering rule returns, if a model plays the tool."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

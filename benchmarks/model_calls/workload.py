@@ -25,8 +25,8 @@ MODEL, POLICY = "simulator", "policy"
 
 
 def config(turns: int = TURNS) -> EnvConfig:
-    """The environment of the benchmark: a model simulates the world with the strategy ``ledger``."""
-    return EnvConfig(env=ENV, simulator="llm", model=MODEL, max_turns=turns)
+    """The environment of the benchmark: a model simulates the world with the strategy ``ledger``, reads included."""
+    return EnvConfig(env=ENV, simulator="llm", model=MODEL, max_turns=turns, render="model")
 
 
 def endpoint(port: int) -> Resources:

@@ -10,7 +10,7 @@ from simia_gym.actions.dialects.names import DialectSetting
 from simia_gym.common.settings import Settings, setting
 from simia_gym.domain.registration import CUSTOM
 from simia_gym.errors import InputError
-from simia_gym.types import Feedback, SplitChoice
+from simia_gym.types import Feedback, SplitChoice, Writer
 
 MOST = 10**12
 """Maximum number of episodes, turns and generated tasks."""
@@ -99,6 +99,12 @@ class EnvConfig(Settings):
     )
     pins: bool = setting(
         True, "In a group, the model gives the same answer to the same call in the same state.", panel=MODELS
+    )
+    render: Writer = setting(
+        "code",
+        "Who writes what a tool with a rendering rule returns: code (the model is not asked for a read that follows"
+        " from the state) or model (what the model writes is what the agent sees).",
+        panel=MODELS,
     )
     replay_from: str | Path | None = setting(
         None, "The record whose answers --simulator replay returns.", metavar="FILE", panel=WORLD

@@ -75,7 +75,7 @@ class Suite:
         self.history = self.domain.history_view(config.history)
         self.max_turns = config.max_turns or self.domain.config.max_turns
         self.model_names = self._model_names()
-        check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names)
+        check_effects(config, self.resources, self.domain, self.simulator_name, self.model_names, self.strategy)
         if self.domain.world is not None and (config.shadowed or self.simulator_name in ("world", "hybrid")):
             with foreign_code(self.domain.folder):
                 self.domain.world.ready()
@@ -258,6 +258,7 @@ class Suite:
             # With a cassette, a group also shares faults: which episode asks first depends on timing.
             share_faults=self.resources.cassette is not None,
             asked_as=self._asked_as,
+            render=self.config.render,
         )
 
     @cached_property

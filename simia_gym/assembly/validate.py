@@ -22,14 +22,35 @@ _WORLD = "simulator='world' or 'hybrid' (--simulator)"
 
 
 def check_effects(
-    config: EnvConfig, resources: Resources, domain: Domain, simulator: str, playing: Collection[str]
+    config: EnvConfig,
+    resources: Resources,
+    domain: Domain,
+    simulator: str,
+    playing: Collection[str],
+    strategy: str,
 ) -> None:
-    """Refuse settings that have no effect in this environment, given the simulator and the roles that a model plays."""
+    """Refuse settings that have no effect in this environment.
+
+    Args:
+        config: The settings.
+        resources: Addresses and clients of the models.
+        domain: The domain.
+        simulator: What answers tool calls.
+        playing: The roles that a model plays.
+        strategy: How a model answers tool calls.
+    """
     if simulator == "hybrid" and resources.simulator is None:
         _check_hybrid(config, domain)
     if config.strategy != "auto" and "simulator" not in playing:
         what = f"strategy is for a model that answers tool calls, but the simulator is {simulator!r}"
         raise InputError(what, where="strategy", fix=f"Add {_WANTED['simulator']}.")
+    if config.render != "code" and "simulator" not in playing:
+        what = f"render is for a model that answers tool calls, but the simulator is {simulator!r}"
+        raise InputError(what, where="render", fix=f"Add {_WANTED['simulator']}.")
+    if config.render != "code" and (strategy == "reference" or not any(domain.renderers.values())):
+        has = "keeps no state to render" if strategy == "reference" else "has no tool with a rendering rule"
+        what = f"{'the strategy reference' if strategy == 'reference' else domain.name} {has}, so render has no effect"
+        raise InputError(what, where="render", fix="Leave it out.")
     if config.shadowed and simulator == "world":
         what = "shadow compares a model's answers with the world's, but the simulator is the world itself"
         where = "shadow_faults" if config.shadow_faults else "shadow"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from simia_gym.actions import Grammar, Replies, native_instructions
 from simia_gym.common.dotted_names import load_function, load_object
@@ -32,6 +32,8 @@ from simia_gym.types import End, JsonObject, Split, SplitChoice, Task, Transitio
 from simia_gym.views.history import HistoryView, compile_history
 from simia_gym.views.render import Renderer
 from simia_gym.views.slices import Slicer
+
+T = TypeVar("T")
 
 _REMEMBERED = 1024
 Hook = Literal["verify", "export", "export_folder", "doctor", "check"]
@@ -97,6 +99,7 @@ class Domain:
     rubric: tuple[JsonObject, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
     _prepared: dict[int, PreparedTask] = field(default_factory=dict, init=False, repr=False)
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the loading function and its arguments, because compiled rules are closures and cannot be pickled."""
@@ -114,6 +117,23 @@ class Domain:
     def place(self, key: str) -> str:
         """Where a key stands in ``domain.yaml``, for errors."""
         return Lines(self.folder / "domain.yaml").where([key])
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value derived from the domain, such as the beginning of a prompt; it is computed once and cached.
+
+        Args:
+            name: Cache key; each kind of derived value has its own.
+            make: Computes the value; called on a cache miss only.
+        """
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(T, self._made[name])
+
+    @cached_property
+    def without_rules(self) -> Domain:
+        """The same domain, none of whose tools has a rendering rule: whoever plays them writes what they return."""
+        specs = {name: replace(spec, render=None, render_errors=False) for name, spec in self.specs.items()}
+        return replace(self, specs=specs, renderers=dict.fromkeys(specs))
 
     @property
     def about(self) -> JsonObject:

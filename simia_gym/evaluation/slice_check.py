@@ -1,7 +1,7 @@
 """Checks in the world that the declaration of each tool suffices for a model to simulate it.
 
 On the declared state slice the world must answer as on the whole state, and the rendering rule must give the world's
-observation.
+observation. Code that answers a read by the rule must not succeed where the world fails.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import gold_calls
 from simia_gym.errors import Fault, InputError, PatchError
+from simia_gym.simulators.rendered import rendered
 from simia_gym.state import State
 from simia_gym.types import Task, ToolCall, Transition
 from simia_gym.views.render import render_arguments
@@ -73,7 +74,7 @@ def call_problems(domain: Domain, state: State, call: ToolCall) -> tuple[Transit
     if world.refuse(state, call) is not None:
         return whole, [], False
     problem, masked = _slice_problem(domain, state, call, whole)
-    return whole, [*problem, *_render_problems(domain, call, whole)], masked
+    return whole, [*problem, *_render_problems(domain, state, call, whole)], masked
 
 
 def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transition) -> tuple[list[str], bool]:
@@ -100,8 +101,11 @@ def _slice_problem(domain: Domain, state: State, call: ToolCall, whole: Transiti
     return [], masked
 
 
-def _render_problems(domain: Domain, call: ToolCall, whole: Transition) -> Iterator[str]:
+def _render_problems(domain: Domain, state: State, call: ToolCall, whole: Transition) -> Iterator[str]:
     render = domain.renderers[call.name]
+    if whole.outcome == "error" and (followed := rendered(domain, state, call)) and followed.outcome == "ok":
+        what = f"its rendering rule shows {shown(followed.observation)} where the world answers {whole.error_code!r}"
+        yield f"{what}; declare this error, with when if code can find it"
     if render is None or whole.outcome != "ok" or whole.state is None:
         return
     try:

@@ -71,7 +71,16 @@ def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
         "ops": ops,
         "observation": transition.observation,
     }
+    if transition.outcome == "ok" and _written_by_code(request, call.name):
+        del reply["observation"]
     return LedgerAnswer(reply, spec, tables or {}, repair)
+
+
+def _written_by_code(request: ParsedRequest, tool: str) -> bool:
+    """Whether the prompt says that code writes what the tool returns."""
+    entries = request.static.blocks.get("tools") or ()
+    marks = next((each.get("x-simia") for each in entries if each["function"]["name"] == tool), None)
+    return bool(marks and marks.get("render"))
 
 
 def _idle(spec: ToolSpec, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Op]:

@@ -26,9 +26,10 @@ from simia_gym.simulators.forms import ledger_form
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
+from simia_gym.simulators.rendered import rendered
 from simia_gym.simulators.shown import contradicts_shown
 from simia_gym.simulators.tidying import tidied
-from simia_gym.types import Feedback, JsonObject, ToolCall, Transition
+from simia_gym.types import Feedback, JsonObject, ToolCall, Transition, Writer
 from simia_gym.views.slices import CUT_OFF, Slice
 
 _AFTER = "\nAnswer this call."
@@ -59,6 +60,8 @@ class CheckedSimulator:
         share_faults: Whether a group shares faults too. If not, the next episode asks again. If so, a run that is
             replayed from its cassette gives the same bytes, including faults, whichever episode asks first.
         asked_as: The settings of the models, as JSON; simulators with different ones share no answers.
+        render: Who writes what a tool with a rendering rule returns: ``code`` by the rule, without asking the model if
+            the tool changes nothing; or the ``model``, as if there were no rule.
     """
 
     name = "llm"
@@ -74,8 +77,10 @@ class CheckedSimulator:
         feedback: Feedback = "terse",
         share_faults: bool = False,
         asked_as: JsonObject | None = None,
+        render: Writer = "code",
     ) -> None:
-        self.domain, self.pins, self.feedback, self.share_faults = domain, pins, feedback, share_faults
+        self.pins, self.feedback, self.share_faults = pins, feedback, share_faults
+        self.domain, self._whole = domain if render == "code" else domain.without_rules, domain
         self._models = (model,) if escalation is None else (model, escalation)
         self._asked_as = asked_as or {}
         self._requests = 0
@@ -93,10 +98,12 @@ class CheckedSimulator:
 
     async def call(self, call: ToolCall, context: StepContext) -> Transition:
         """Answer a call: by the argument gate if it is invalid, else by `answer`."""
-        return gate(self.domain, context.state, call, self.feedback) or await self.answer(call, context)
+        return gate(self._whole, context.state, call, self.feedback) or await self.answer(call, context)
 
     async def answer(self, call: ToolCall, context: StepContext) -> Transition:
-        """Answer a call that the gate accepts; with pins, the episodes of a group share the answer.
+        """Answer a call that the gate accepts: by its tool's rendering rule if that suffices, else by the model.
+
+        With pins, the episodes of a group share the model's answer.
 
         Records do not depend on which episode of the group asked first: the seeds, numbers and scopes of requests are
         independent of it, and the model's replies are in the record of each episode, so that each can be replayed
@@ -107,6 +114,8 @@ class CheckedSimulator:
                 broke rules.
         """
         domain, pins = self.domain, self.pins
+        if (followed := rendered(domain, context.state, call)) is not None:
+            return followed
         asked = _Asked(call, domain.specs[call.name], domain.slicers[call.name](context.state, call), context)
         if pins is None:
             seed = (context.group or context.seed, self._requests)
@@ -202,6 +211,7 @@ class CheckedSimulator:
             Rejected: The answer breaks rules.
         """
         spec, context = asked.spec, asked.context
+        data = {"observation": "", **data}
         removed = _removed(context) if data["reveals"] else set[str]()
         rows = asked.slice.tables if spec.reads else None  # a tool without reads may change any row
         limits = self.domain.limits(spec.name)

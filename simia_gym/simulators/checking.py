@@ -77,10 +77,14 @@ _NAMES = {
 }
 _HABITS = Habits(_NAMES, _WORDS, json_texts=frozenset({"observation"}), loose=frozenset({"observation"}))
 
-LEDGER_REPLY = ReplySchema(
-    "transition", _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}}), _HABITS
-)
+_LEDGER = _form({**_OUTCOME, "reveals": _OPS, "ops": _OPS, "observation": {"type": "string"}})
+LEDGER_REPLY = ReplySchema("transition", _LEDGER, _HABITS)
 """The answer of the ledger strategy: operations on the state, and the observation."""
+
+RULED_REPLY = ReplySchema(
+    "transition", {**_LEDGER, "required": [name for name in _LEDGER["required"] if name != "observation"]}, _HABITS
+)
+"""The same for a tool with a rendering rule: a success needs no observation."""
 
 REFERENCE_REPLY = ReplySchema(
     "answer", _form({**_OUTCOME, "observation": {"type": "string"}, "done": {"type": "boolean"}}), _HABITS
@@ -112,7 +116,7 @@ def check_answer(
     """Check an answer to a call of a tool and compute the state after it.
 
     Args:
-        data: The decoded reply, which matches `LEDGER_REPLY`.
+        data: The decoded reply, which matches `LEDGER_REPLY`; where code writes the observation, it may be empty.
         spec: The tool that was called.
         state: The state before the call.
         schema: The schema of the state; without one, no rows can be revealed.
@@ -189,7 +193,7 @@ def words_wrong(
             wrong.append(problem)
         if not text.removeprefix("Error:").strip():
             wrong.append("outcome is error, so observation must say what is wrong")
-    if long := limits.too_long(text):
+    if (written or data["outcome"] == "error") and (long := limits.too_long(text)):
         wrong.append(long)
     try:
         orjson.dumps(data)

@@ -1,8 +1,9 @@
 """The forms that a simulator's model is held to: what code would reject cannot be written where a server keeps to them.
 
 A success and an error are separate branches: an error has no operations, a success of a tool that changes nothing has
-none, one of a tool that always changes something has some, and an error has a code that the tool can give. Every text
-and every list has an end. The branches stand under one key, because some servers take no choice at the top.
+none, one of a tool that always changes something has some, one of a tool with a rendering rule has no observation, and
+an error has a code that the tool can give. Every text and every list has an end. The branches stand under one key,
+because some servers take no choice at the top.
 """
 
 from __future__ import annotations
@@ -18,15 +19,13 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.domain.limits import TOO_LARGE, Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.llm.types import ANY_VALUE, ReplySchema, SentForm
-from simia_gym.simulators.checking import LEDGER_REPLY, MAX_CODE, MAX_PATH, REFERENCE_REPLY
+from simia_gym.simulators.checking import LEDGER_REPLY, MAX_CODE, MAX_PATH, REFERENCE_REPLY, RULED_REPLY
 from simia_gym.types import JsonObject
 from simia_gym.views.slices import CUT_OFF
 
 KEY = "answer"
 """The key under which a reply stands."""
 _MAX_ERROR = 2_000
-_MAX_UNREAD = 200
-"""Most characters of an observation that code writes in any case."""
 
 
 def ledger_form(spec: ToolSpec, limits: Limits, *, opens: bool, cut: bool) -> ReplySchema:
@@ -44,11 +43,12 @@ def ledger_form(spec: ToolSpec, limits: Limits, *, opens: bool, cut: bool) -> Re
     if spec.effect == "write" and spec.writes:
         items = {"anyOf": [_op("add", "replace"), _op("remove")]}
         success["ops"] = _many(items, limits.operations, least=int(spec.always_changes))
-    written = limits.observation if spec.render is None else _MAX_UNREAD
-    success["observation"] = _text(written)
+    if spec.render is None:
+        success["observation"] = _text(limits.observation)
     codes = [error.code for error in spec.errors if error.condition is None]
     known = [*codes, TOO_LARGE, *([CUT_OFF] if cut else [])] if spec.errors else []
-    return _form(LEDGER_REPLY, success, known, limits, {"reveals": [], "ops": []})
+    reply = LEDGER_REPLY if spec.render is None else RULED_REPLY
+    return _form(reply, success, known, limits, {"reveals": [], "ops": []})
 
 
 def reference_form(spec: ToolSpec, limits: Limits) -> ReplySchema:

@@ -1,13 +1,17 @@
-"""The static beginning of an LLM simulator's prompt: the same bytes for every call of every episode of a task."""
+"""The static beginning of an LLM simulator's prompt: the same bytes for every call of every episode.
+
+In ``ledger`` it is the same for all tasks, so that they share it in a server's prefix cache.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import gold_action
+from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
@@ -31,34 +35,56 @@ class Prefix:
 def prompt_prefix(
     domain: Domain, context: StepContext, feedback: Feedback, strategy: Literal["ledger", "reference"]
 ) -> Prefix:
-    """The prefix of a strategy's prompts; written once for each task.
+    """The prefix of a strategy's prompts; written once for each domain, with ``reference`` once for each task.
 
     In ``ledger`` the model proposes changes of the state; in ``reference`` it continues after a reference trajectory.
 
     Raises:
         InputError: A prompt file of the domain is invalid.
     """
-    return context.prepared.once(
-        f"prefix {strategy} {feedback}", lambda task: _write(domain, task, context.digest, feedback, strategy)
-    )
-
-
-def _write(domain: Domain, task: Task, digest: str, feedback: Feedback, strategy: str) -> Prefix:
-    tools = list(domain.tool_entries.values())
-    blocks: dict[str, Any] = {"domain": domain.about}
+    name = f"prefix {strategy} {feedback}"
     if strategy == "reference":
-        blocks["task"] = {"id": task.id, "digest": digest, "split": task.split}
-        blocks |= {"tools": tools, "reference": reference_messages(domain, task)}
-    else:
-        schema = _schema(domain)
-        blocks |= {"tools": tools} if schema is None else {"tools": tools, "schema": schema}
-    nonce = make_nonce(domain.hash, digest)
+        return context.prepared.once(name, lambda task: _reference(domain, task, context.digest, feedback))
+    return domain.once(name, lambda: _ledger(domain, feedback))
+
+
+def _ledger(domain: Domain, feedback: Feedback) -> Prefix:
+    schema = _schema(domain)
+    blocks = {"domain": domain.about, "tools": [_entry(spec) for spec in domain.specs.values()]}
+    return _write(domain, blocks if schema is None else {**blocks, "schema": schema}, feedback, "ledger", domain.hash)
+
+
+def _reference(domain: Domain, task: Task, digest: str, feedback: Feedback) -> Prefix:
+    blocks = {
+        "domain": domain.about,
+        "task": {"id": task.id, "digest": digest, "split": task.split},
+        "tools": list(domain.tool_entries.values()),
+        "reference": reference_messages(domain, task),
+    }
+    return _write(domain, blocks, feedback, "reference", domain.hash, digest)
+
+
+def _write(domain: Domain, blocks: JsonObject, feedback: Feedback, strategy: str, *secret: str) -> Prefix:
+    nonce = make_nonce(*secret)
     errors = load_prompt(f"errors_{feedback}", domain.folder).text.strip()
     rules = load_prompt(f"simulator_{strategy}", domain.folder).fill(errors=errors, policy=domain.policy.strip())
     prompt = Prompt()
     prompt.add("system", "\n\n".join([rules.strip(), *(block(kind, nonce, value) for kind, value in blocks.items())]))
     prompt.mark_static()
     return Prefix(prompt, nonce)
+
+
+def _entry(spec: ToolSpec) -> JsonObject:
+    """A tool's entry, with those marks alone by which a model answers; code sees to all others."""
+    marks: JsonObject = {"effect": spec.effect, "writes": list(spec.writes)}
+    further = {
+        "render": spec.render is not None,
+        "terminal": spec.terminal,
+        "errors": [{"code": error.code, "text": error.text} for error in spec.errors if error.condition is None],
+        "always_changes": spec.always_changes,
+        "answers": spec.answers if spec.answers != "text" and spec.render is None else None,
+    }
+    return {**spec.schema, "x-simia": {**marks, **{name: value for name, value in further.items() if value}}}
 
 
 def _schema(domain: Domain) -> JsonObject | None:

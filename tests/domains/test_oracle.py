@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from simia_gym.domain.registration import CUSTOM
+from simia_gym.errors import InputError
 from simia_gym.oracle import OracleServer
 
 from ..proof.stage import Outcome, play_all, suite_of
@@ -43,8 +44,8 @@ def test_the_ledger_strategy_is_the_world(world: World, feedback: str, policy: s
     played = play_all(suite, world.some, policy)
     same(played, real(world, policy, feedback))
     routes = sum((outcome.routes for outcome in played.values()), Counter[str]())
-    assert set(routes) <= {"llm", "pin", "gate"}
-    assert routes["llm"] >= len(played)
+    assert set(routes) <= {"llm", "pin", "gate", "render"}
+    assert routes["llm"] > 0
     errors = sum(answer[1] == "error" for outcome in played.values() for answer in outcome.answers)
     assert policy == "expert" or suite.domain.replies == "end" or not world.own.errs or errors >= len(played)
 
@@ -63,10 +64,20 @@ def test_the_hybrid_is_the_world(world: World, side: int, blind: OracleServer) -
     for event in (event for outcome in played.values() for event in outcome.events):
         if event["type"] == "transition" and event["call"] is not None:
             name, route = event["call"]["name"], event["meta"]["route"]
-            assert route in ({"llm", "pin"} if name in tools else {"world"}) | {"gate"}, name
+            assert route in ({"llm", "pin", "render"} if name in tools else {"world"}) | {"gate"}, name
             calls[name, route] += 1
     assert calls.total() == sum(len(outcome.answers) for outcome in played.values())
-    assert any(name in tools for name, route in calls if route == "llm")
+    assert any(name in tools for name, route in calls if route in ("llm", "render"))
+
+
+def test_a_model_may_write_what_rules_write(world: World, blind: OracleServer) -> None:
+    if not any(world.domain.renderers.values()):
+        with pytest.raises(InputError, match="no tool with a rendering rule"):
+            world.suite(blind.base_url, simulator="llm", render="model")
+        return
+    played = play_all(world.suite(blind.base_url, simulator="llm", render="model"), world.some)
+    same(played, real(world))
+    assert set(sum((outcome.routes for outcome in played.values()), Counter[str]())) <= {"llm", "pin", "gate"}
 
 
 def test_a_world_decides_who_answers(blind: OracleServer) -> None:

@@ -114,6 +114,25 @@ def test_the_checker_tries_slices_and_rules_on_gold_calls(folder: Path, marks: s
     assert [named in text for text in problems] == [True] if named is not None else problems == []
 
 
+@pytest.mark.parametrize(("errors", "wrong"), [("", True), (', errors=[DeclaredError("shy", "No.")]', False)])
+def test_a_read_that_code_would_answer_where_the_world_declines_is_named(
+    folder: Path, errors: str, wrong: bool
+) -> None:
+    with (folder / "world.py").open("a") as file:
+        file.write(
+            f"""
+    @tool(effect="read", render={{"text": "seen"}}{errors})
+    def peek(self, db: Draft) -> str:
+        \"\"\"Look.\"\"\"
+        raise ToolError("No.", "shy")
+"""
+        )
+    task = {**json.loads((folder / "train.jsonl").read_text()), "gold": [{"name": "peek", "arguments": {}}]}
+    (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
+    found = [problem.what for problem in check_folder(folder, write_tools=True).problems]
+    assert any("its rendering rule shows seen where the world answers 'shy'" in text for text in found) is wrong
+
+
 def test_two_tools_of_one_name_are_refused(folder: Path) -> None:
     (folder / "tools.json").write_text(json.dumps([entry(), entry()]))
     edit("domain.yaml", "world.py:Counter", "null")(folder)

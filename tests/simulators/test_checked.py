@@ -58,7 +58,7 @@ async def test_the_prompt_has_the_parts_in_their_order(domain: Domain, model: Do
     state, call = (block.value for block in blocks(user))
     assert state == {"tables": {"books": {"b1": dict(domain.base.get("books", "b1") or {})}}, "missing": []}
     assert call == {"name": "get_book", "arguments": {"book_id": "b1"}}
-    nonce = make_nonce(domain.hash, context_of(domain).digest)
+    nonce = make_nonce(domain.hash)
     assert {block.nonce for block in (*blocks(system), *blocks(user))} == {nonce}
     assert "Lend books with care." in outside_blocks(system["content"])
     form = model.requests[0].reply
@@ -136,14 +136,83 @@ async def test_a_failing_endpoint_is_a_fault_and_no_escalation(domain: Domain, m
     assert len(model.requests) == 1
 
 
-async def test_code_writes_the_observation_where_the_tool_has_a_rule(domain: Domain, model: Double) -> None:
-    there, missing = (ToolCall("show_book", {"book_id": book}) for book in ("b1", "b9"))
-    transition = await answered(domain, model, there, ok("the model's own words"))
-    assert json.loads(transition.observation) == domain.base.get("books", "b1")
-    refused = await answered(domain, model, missing, failed("none", "not_found"))
+SHOW, ABSENT = (ToolCall("show_book", {"book_id": book}) for book in ("b1", "b9"))
+
+
+async def test_a_read_that_follows_from_the_state_asks_no_model(domain: Domain, model: Double) -> None:
+    context = context_of(domain)
+    shown = await begun(domain, model, context).call(SHOW, context)
+    assert json.loads(shown.observation) == domain.base.get("books", "b1")
+    assert (shown.outcome, shown.ops, shown.meta) == ("ok", (), {"route": "render"})
+    assert shown.state is context.state
+    assert (len(context.ledger), model.requests) == (0, [])
+
+
+async def test_a_model_writes_what_rules_write_where_it_is_asked_to(domain: Domain, model: Double) -> None:
+    written = await answered(domain, model, SHOW, ok("the model's own words"), render="model")
+    assert (written.observation, written.meta) == ("the model's own words", {"route": "llm"})
+    (tool,) = (entry for entry in blocks(model.asked[0][0])[1].value if entry["function"]["name"] == "show_book")
+    assert "render" not in tool["x-simia"]
+
+
+FOUND = {"book_id": "b1"}
+
+
+@pytest.mark.parametrize(
+    ("marks", "arguments", "asked"),
+    [
+        ({}, FOUND, False),
+        ({"effect": "none"}, FOUND, False),
+        ({"effect": "write", "writes": []}, FOUND, True),
+        ({"errors": [{"code": "lent", "text": "It is lent."}]}, FOUND, True),
+        ({"errors": [{"code": "lent", "text": "It is lent.", "when": "errors.py:never"}]}, FOUND, False),
+        ({"reads": ["books/{book_id}", "members"]}, FOUND, True),  # further members may be revealed
+        ({"reads": ["books/{book_id}", "members/{book_id}"]}, FOUND, False),
+        ({}, {"book_id": "b9"}, True),
+    ],
+)
+async def test_a_model_is_asked_where_it_may_know_better_than_the_rule(
+    folder: Path, model: Double, marks: dict[str, Any], arguments: dict[str, Any], asked: bool
+) -> None:
+    tools = json.loads((folder / "tools.json").read_text())
+    next(entry for entry in tools if entry["function"]["name"] == "show_book")["x-simia"].update(marks)
+    (folder / "tools.json").write_text(json.dumps(tools))
+    (folder / "errors.py").write_text("def never(state, arguments):\n    return False\n")
+    code = "lent" if "errors" in marks else "not_allowed"
+    await answered(load_domain(folder), model, ToolCall("show_book", arguments), failed("none", code))
+    assert bool(model.requests) is asked
+
+
+async def test_what_is_too_large_is_the_error_that_the_world_gives(folder: Path, model: Double) -> None:
+    with (folder / "domain.yaml").open("a") as file:
+        file.write("limits: {observation: 9}\n")
+    large = await answered(load_domain(folder), model, SHOW)
+    assert (large.outcome, large.error_code, large.meta) == ("error", "too_large", {"route": "render"})
+    assert "9" in large.observation
+
+
+async def test_code_writes_the_observation_where_the_tool_has_a_rule(folder: Path, model: Double) -> None:
+    tools = json.loads((folder / "tools.json").read_text())
+    for entry in tools:
+        if entry["function"]["name"] == "rename":
+            entry["x-simia"]["render"] = {"row": "/books/{book_id}"}
+    (folder / "tools.json").write_text(json.dumps(tools))
+    domain = load_domain(folder)
+    renamed = {name: part for name, part in ok("", LAKE).items() if name != "observation"}
+    for answer in (renamed, ok("the model's own words", LAKE)):
+        transition = await answered(domain, model, RENAME, answer)
+        assert json.loads(transition.observation)["title"] == "Lake"
+    entries = blocks(model.asked[0][0])[1].value
+    assert [entry["x-simia"].get("render") for entry in entries[:4]] == [
+        None,
+        True,
+        None,
+        True,
+    ]
+    refused = await answered(domain, model, ABSENT, failed("none", "not_found"))
     assert (refused.observation, refused.error_code) == ("Error: none", "not_found")
     with pytest.raises(Fault, match="invalid_reply"):
-        await answered(domain, model, missing, ok("a book that is not there"))
+        await answered(domain, model, ABSENT, ok("a book that is not there"))
 
 
 async def test_a_revealed_row_is_there_from_then_on(domain: Domain, model: Double) -> None:

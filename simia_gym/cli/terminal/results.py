@@ -26,6 +26,7 @@ _ROUTES = {
     "escalated": "by the stronger model",
     "pin": "from a pin",
     "world": "by the world",
+    "render": "by code from the state",
     "gate": "refused by the argument check",
 }
 _FONTS = re.compile(r"\s*@font-face \{.*?\}(?=\s)", re.DOTALL)
