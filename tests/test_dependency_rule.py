@@ -25,6 +25,7 @@ FLOORS = """
 cli
 evaluation
 rollout env vector
+viewer
 assembly
 episode simulators oracle
 service

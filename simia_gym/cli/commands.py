@@ -27,6 +27,7 @@ OWN = {
     "evaluate": "evaluate:evaluate",
     "replay": "records.replay:replay_record",
     "show": "records.show:show_episode",
+    "view": "records.view:view",
     "verify-recorded": "records.verify_recorded:verify",
     "export": "records.export:export_records",
     "check": "check:check_domain",

@@ -100,6 +100,7 @@ class DomainConfig(StrictModel):
     )
     doctor: str | None = Field(None, description="Function of simia doctor.")
     check: str | None = Field(None, description="Function of simia check that yields mistakes in own files.")
+    view: str | None = Field(None, description="Function of simia view that shows parts of the state as HTML.")
     data: str | None = Field(None, description="Function that loads a user's own data by path.")
     options: dict[str, Any] = Field(default_factory=dict, description="Options of the world, with their defaults.")
     roles: dict[Annotated[str, Field(pattern=NAME)], str] = Field(

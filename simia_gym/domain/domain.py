@@ -36,7 +36,7 @@ from simia_gym.views.slices import Slicer
 T = TypeVar("T")
 
 _REMEMBERED = 1024
-Hook = Literal["verify", "export", "export_folder", "doctor", "check"]
+Hook = Literal["verify", "export", "export_folder", "doctor", "check", "view"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
 """The splits that have files of tasks; ``all`` is both."""
@@ -437,7 +437,8 @@ class Domain:
         format. ``export_folder(domain, state)`` returns the end of an episode as the bytes of files by their paths in a
         folder. ``doctor()`` yields what the domain needs of this machine: a name, whether it is in order (``None`` if
         either is fine), and what was found. ``check(domain)`` yields an `InputError` for each mistake in files
-        that only the domain's own code can read.
+        that only the domain's own code can read. ``view(domain, state)`` returns parts of a state as what they are,
+        such as files or the open page: titles and HTML documents.
         """
         name, where = getattr(self.config, command), f"{self.folder / 'domain.yaml'}: {command}"
         return None if name is None else load_function(name, folder=self.folder, where=where)

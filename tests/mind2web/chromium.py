@@ -148,6 +148,7 @@ class Chromium:
         os.close(write)
         self._rest, self._number, self._session = b"", 0, ""
         self._events: list[str] = []
+        self.heard: list[dict[str, Any]] = []  # every event with what it says
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.send("Page.enable")
@@ -229,6 +230,8 @@ class Chromium:
             self._rest += more
         first, _, self._rest = self._rest.partition(b"\0")
         answer: dict[str, Any] = json.loads(first)
+        if "method" in answer:
+            self.heard.append(answer)
         return answer
 
 

@@ -1,0 +1,75 @@
+"""Charts as SVG for a page: drawn by matplotlib, in the page's own colours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from markupsafe import Markup
+
+_INK, _BAR, _SECOND, _LINE = "#010101", "#020202", "#030303", "#040404"
+_COLOURS = {_INK: "var(--ink)", _BAR: "var(--accent)", _SECOND: "var(--second)", _LINE: "var(--line)"}
+"""The colours that are drawn, and those of the page that take their places."""
+_OUTSIDE = re.compile(r"<metadata>.*?</metadata>|^.*?(?=<svg)|<!--.*?-->| id=\"[\w.]+_\d+\"", re.DOTALL)
+"""What a page needs not: head, metadata, comments, and ids that would be there again in the next chart."""
+_PUBLIC = re.compile(r' xmlns(:\w+)?="[^"]*"| (xlink:href)="')
+_WIDTH, _HEIGHT = 3.6, 1.7
+
+Points = Sequence[tuple[float, float]]
+
+
+def histogram(values: Sequence[float], label: str, *, share: bool = False) -> Markup:
+    """How often which values occur; of shares, over 0 to 1."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    axis = figure.subplots()
+    low, high = (0.0, 1.0) if share else (min(values, default=0.0), max(values, default=0.0))
+    whole = all(float(value).is_integer() for value in values)
+    bins = int(high - low) + 1 if whole and not share and high - low < 25 else 20
+    around = 0.5 if whole and not share else 0.0
+    axis.hist(values, bins=bins, range=(low - around, max(high, low + 1) + around), color=_BAR)
+    axis.set_xlabel(label)
+    axis.set_ylabel("episodes")
+    axis.xaxis.get_major_locator().set_params(integer=not share)
+    axis.yaxis.get_major_locator().set_params(integer=True)
+    return _drawn(figure, label, f"Histogram of {label} over {len(values)} episodes")
+
+
+def curves(lines: Mapping[str, Points], label: str, along: str) -> Markup:
+    """Values over steps, one line for each name."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH * 1.5, _HEIGHT * 1.2), layout="constrained")
+    axis = figure.subplots()
+    for (name, points), (colour, style) in zip(lines.items(), ((_BAR, "-"), (_SECOND, "--")), strict=False):
+        marker = "." if len(points) < 60 else ""
+        axis.plot([x for x, _ in points], [y for _, y in points], color=colour, ls=style, marker=marker, label=name)
+    axis.set_xlabel(along)
+    axis.set_ylabel(label)
+    axis.grid(color=_LINE)
+    if len(lines) > 1:
+        axis.legend(frameon=False, labelcolor=_INK)
+    return _drawn(figure, label, f"{label} over {along}")
+
+
+def _drawn(figure: Any, name: str, title: str) -> Markup:
+    """The figure as an SVG element, with a title for who cannot see it."""
+    from matplotlib import rc_context
+
+    for axis in figure.axes:
+        axis.tick_params(colors=_INK, labelsize=8)
+        axis.xaxis.label.set(color=_INK, size=9)
+        axis.yaxis.label.set(color=_INK, size=9)
+        for side, spine in axis.spines.items():
+            spine.set(color=_LINE, visible=side in ("left", "bottom"))
+    out = StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    svg = _OUTSIDE.sub("", out.getvalue())
+    svg = _PUBLIC.sub(lambda found: ' href="' if found[2] else "", svg)
+    for drawn, shown in _COLOURS.items():
+        svg = svg.replace(drawn, shown)
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1).strip())
