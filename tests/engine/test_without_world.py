@@ -130,7 +130,7 @@ def test_a_read_that_code_would_answer_where_the_world_declines_is_named(
     task = {**json.loads((folder / "train.jsonl").read_text()), "gold": [{"name": "peek", "arguments": {}}]}
     (folder / "train.jsonl").write_text(json.dumps(task) + "\n")
     found = [problem.what for problem in check_folder(folder, write_tools=True).problems]
-    assert any("its rendering rule shows seen where the world answers 'shy'" in text for text in found) is wrong
+    assert any("shows \"seen\" where the world answers 'shy'" in text for text in found) is wrong, found
 
 
 def test_two_tools_of_one_name_are_refused(folder: Path) -> None:
