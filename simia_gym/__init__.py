@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from simia_gym.env import SimiaEnv, TranscriptObservation
     from simia_gym.episode import Episode
     from simia_gym.errors import ActionError, Cut, DomainError, EpisodeOver, Fault, InputError, ToolError
+    from simia_gym.evaluation.comparing.compare import compare
+    from simia_gym.evaluation.comparing.comparison import Comparison
     from simia_gym.evaluation.evaluate import evaluate
     from simia_gym.evaluation.report import Report
     from simia_gym.llm.budget import Budget
@@ -76,6 +78,8 @@ __getattr__ = lazy_names(
         "simia_gym.env": "SimiaEnv TranscriptObservation",
         "simia_gym.episode": "Episode",
         "simia_gym.errors": "ActionError Cut DomainError EpisodeOver Fault InputError ToolError",
+        "simia_gym.evaluation.comparing.compare": "compare",
+        "simia_gym.evaluation.comparing.comparison": "Comparison",
         "simia_gym.evaluation.evaluate": "evaluate",
         "simia_gym.evaluation.report": "Report",
         "simia_gym.llm.budget": "Budget",
@@ -104,6 +108,7 @@ __all__ = [
     "Budget",
     "Calls",
     "Cassette",
+    "Comparison",
     "CriterionResult",
     "Cues",
     "Cut",
@@ -153,6 +158,7 @@ __all__ = [
     "__version__",
     "as_bytes",
     "as_text",
+    "compare",
     "compile_reads",
     "env_ids",
     "evaluate",

@@ -25,6 +25,7 @@ OWN = {
     "list": "list_envs:list_environments",
     "rollout": "rollout:rollout",
     "evaluate": "evaluate:evaluate",
+    "compare": "compare:compare_sides",
     "replay": "records.replay:replay_record",
     "show": "records.show:show_episode",
     "view": "records.view:view",

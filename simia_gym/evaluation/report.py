@@ -9,6 +9,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.text import Text
 
+from simia_gym.evaluation.comparing.pairing import pair_up
 from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
 from simia_gym.evaluation.score_tables import score_parts
@@ -129,12 +130,13 @@ def _pair(first: Series, second: Series, seed: int) -> JsonObject:
     """The second series' scores minus the first's, over the tasks of which both have valid trials."""
     in_first, in_second = ({task: one for task, one in each.tasks.items() if one.valid} for each in (first, second))
     same = first.config["env"] == second.config["env"]
-    both = [task for task in in_first if same and task in in_second]
+    pairing = pair_up(in_first, in_second if same else ())
+    both = pairing.both
     out: JsonObject = {
         "first": first.label,
         "second": second.label,
         "tasks": len(both),
-        "only_first": len(in_first) - len(both),
+        "only_first": pairing.only_first,
         "only_second": len(in_second) - len(both),
         "same_domain": first.domain_hashes == second.domain_hashes,
     }
