@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from simia_gym.record.records import Record, read_records
     from simia_gym.record.transcript import transcript
     from simia_gym.rollout.judge_again import judge_again
+    from simia_gym.rollout.single import PlayedEpisode, play_episode
     from simia_gym.simulators.pins import SqlitePins
     from simia_gym.state import Draft, State
     from simia_gym.types import (
@@ -90,6 +91,7 @@ __getattr__ = lazy_names(
         "simia_gym.record.records": "Record read_records",
         "simia_gym.record.transcript": "transcript",
         "simia_gym.rollout.judge_again": "judge_again",
+        "simia_gym.rollout.single": "PlayedEpisode play_episode",
         "simia_gym.simulators.pins": "SqlitePins",
         "simia_gym.state": "Draft State",
         "simia_gym.types": (
@@ -128,6 +130,7 @@ __all__ = [
     "InputError",
     "Message",
     "OracleOptions",
+    "PlayedEpisode",
     "Policy",
     "PolicyOptions",
     "PolicyStart",
@@ -166,6 +169,7 @@ __all__ = [
     "judge_again",
     "load_policy",
     "load_suite",
+    "play_episode",
     "read_records",
     "register_all",
     "script_from_json",

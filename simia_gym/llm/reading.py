@@ -10,7 +10,7 @@ import orjson
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
 from simia_gym.llm.transport.failures import KEPT, Failure, of_answer
-from simia_gym.llm.types import Reply, Usage
+from simia_gym.llm.types import Reply, Sampled, Usage
 
 BYTES_PER_TOKEN = 4
 
@@ -57,7 +57,25 @@ def read_completion(body: bytes) -> Reply:
         finish_reason=reason if type(reason) is str else None,
         model=model if type(model) is str else "",
         usage=_usage(data.get("usage")),
+        sampled=_sampled(data, choice) if "logprobs" in choice or "token_ids" in choice else None,
     )
+
+
+def _sampled(data: Mapping[str, Any], choice: Mapping[str, Any]) -> Sampled | None:
+    """The tokens of a choice; a field of another form counts as not given."""
+    listed = choice.get("logprobs")
+    content = listed.get("content") if type(listed) is dict else None
+    logprobs: tuple[float, ...] | None = None
+    if type(content) is list and content and all(type(item) is dict for item in content):
+        found = [item.get("logprob") for item in content]
+        if all(type(value) in (int, float) for value in found):
+            logprobs = tuple(map(float, found))
+    given = Sampled(_ids(data.get("prompt_token_ids")), _ids(choice.get("token_ids")), logprobs)
+    return None if given == Sampled() else given
+
+
+def _ids(found: Any) -> tuple[int, ...] | None:
+    return tuple(found) if type(found) is list and all(type(item) is int for item in found) else None
 
 
 def _unusual(body: bytes) -> Any:

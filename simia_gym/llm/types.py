@@ -130,6 +130,22 @@ class Unread(NamedTuple):
     usage: Usage
 
 
+class Sampled(NamedTuple):
+    """The tokens of one reply, as far as the server gives them; asked for with fields of the request.
+
+    vLLM gives all of them with ``"logprobs": true, "return_token_ids": true``.
+
+    Attributes:
+        prompt_ids: Ids of the prompt's tokens; ``None`` if the server gives none.
+        ids: Ids of the sampled tokens; ``None`` if the server gives none.
+        logprobs: Log-probabilities of the sampled tokens, in nats; ``None`` if the server gives none.
+    """
+
+    prompt_ids: tuple[int, ...] | None = None
+    ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+
+
 class Reply(NamedTuple):
     """A model's reply.
 
@@ -144,6 +160,7 @@ class Reply(NamedTuple):
         read: The kinds of what was put right to read the data, sorted; ``None`` if it is read strictly, and nothing
             may be put right later either.
         unread: Earlier replies to the same request that could not be read.
+        sampled: Its tokens; ``None`` if the server gives none.
     """
 
     text: str
@@ -155,6 +172,7 @@ class Reply(NamedTuple):
     usage: Usage = Usage()
     read: tuple[str, ...] | None = None
     unread: tuple[Unread, ...] = ()
+    sampled: Sampled | None = None
 
     def put_right(self, data: Any, *kinds: str) -> Reply:
         """The reply with other data, and what was put right in it."""

@@ -17,7 +17,7 @@ from simia_gym.errors import Cut, Fault
 from simia_gym.llm.budget import Budget
 from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.endpoint_model import EndpointModel
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, Sampled
 from simia_gym.policies.base import PolicyOptions, PolicyStart
 from simia_gym.policies.openai_messages import EncodedTranscript
 from simia_gym.record.finished_episode import CONTEXT_LIMIT
@@ -36,6 +36,7 @@ class LLMPolicy:
 
     Attributes:
         native_tools: Whether requests carry the tools beside the messages, if the grammar allows it.
+        sampled: The tokens of each reply of the episode, one item a turn, as far as the server gives them.
 
     Raises:
         InputError: No model, or neither endpoint nor key, is given.
@@ -49,6 +50,7 @@ class LLMPolicy:
         self._transcript = EncodedTranscript()
         self._body: JsonObject = {}
         self._asked = 0
+        self.sampled: list[Sampled] = []
 
     def start(self, start: PolicyStart) -> None:
         """Begin an episode. Requests carry the tools only if their answers have the role ``tool`` in the transcript."""
@@ -57,6 +59,7 @@ class LLMPolicy:
         self._body = {"tools": [without_keywords(tool, "x-") for tool in start.tools]} if native else {}
         self._transcript = EncodedTranscript()
         self._asked = 0
+        self.sampled = []
         self._scope = f"{start.env}:{start.seed}"
 
     async def act(self, messages: Sequence[Message]) -> PolicyAction:
@@ -72,9 +75,12 @@ class LLMPolicy:
         request = ChatRequest("policy", prompt, None, None, self._scope, self._asked, "answer", self._body)
         self._asked += 1
         try:
-            return action_of(await self._model.complete(request), native="tools" in self._body)
+            reply = await self._model.complete(request)
+            self.sampled.append(reply.sampled or Sampled())
+            return action_of(reply, native="tools" in self._body)
         except Fault as fault:
             if fault.kind == _SILENT:
+                self.sampled.append(Sampled())
                 return ""
             # A conversation that outgrew the context is the policy's own; one that never fitted is a wrong setting.
             if fault.kind == "context_length" and any(message["role"] == "assistant" for message in messages):

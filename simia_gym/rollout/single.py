@@ -1,0 +1,128 @@
+"""One episode for trainers and agents that bring a loop of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from simia_gym.assembly.suite import Suite
+from simia_gym.errors import Fault, InputError
+from simia_gym.llm.types import Sampled
+from simia_gym.policies import Policy, PolicyOptions
+from simia_gym.rollout.play import play
+from simia_gym.types import Message, PolicyAction, Task, Verdict
+
+AgentFunction: TypeAlias = Callable[[Sequence[Message]], PolicyAction | Awaitable[PolicyAction]]
+"""Reads the transcript and returns the next action: text in the domain's grammar, or an assistant message."""
+
+Agent: TypeAlias = str | PolicyOptions | Policy | AgentFunction
+"""Who plays: the name of a policy, a model behind an OpenAI-compatible endpoint, a policy, or a function."""
+
+
+@dataclass(frozen=True)
+class PlayedEpisode:
+    """An episode that was played to its end.
+
+    Attributes:
+        task: The task's id.
+        seed: The episode's seed.
+        group: Id of the episodes that share a world.
+        verdict: The verdict; invalid after a fault.
+        ended: Why the episode ended, such as ``user_stop``, ``turn_limit`` or ``fault``.
+        turns: Number of the agent's actions.
+        messages: The whole transcript in OpenAI's format, the agent's messages included.
+        sampled: The tokens of a model behind an endpoint, one item an action, as far as its server gives them; empty
+            for other agents.
+    """
+
+    task: str
+    seed: int
+    group: str
+    verdict: Verdict
+    ended: str
+    turns: int
+    messages: tuple[Message, ...]
+    sampled: tuple[Sampled, ...] = ()
+
+    @property
+    def reward(self) -> float | None:
+        """The reward; ``None`` if a fault left the episode without one. It never stands for 0."""
+        return self.verdict.reward if self.verdict.valid else None
+
+
+async def play_episode(
+    suite: Suite,
+    task: Task | str,
+    agent: Agent,
+    *,
+    seed: int = 0,
+    group: str = "",
+    on_fault: Literal["raise", "return"] = "raise",
+) -> PlayedEpisode:
+    """Play one episode from its first message to its verdict.
+
+    Thousands can be played at the same time on one event loop. An episode that is cancelled frees its world.
+
+    Args:
+        suite: The environment, from `load_suite`.
+        task: The task, or its id.
+        agent: Who plays. With `PolicyOptions` a model behind an OpenAI-compatible address plays; of a server that gives
+            them, its token ids and log-probabilities are kept:
+            ``PolicyOptions(model="m", base_url=url, extra={"logprobs": True, "return_token_ids": True})``.
+            A function reads the transcript and returns the next action; it may be async.
+        seed: The episode's seed: same task and seed, same first message.
+        group: Id of the episodes that share a world; a model that plays the world answers them alike.
+        on_fault: Whether a fault is raised, or stands in the verdict of the episode that is returned.
+
+    Raises:
+        Fault: The simulator, the user, the judge or the agent failed, and ``on_fault`` is ``raise``. Such an episode
+            has no reward: leave it out.
+        InputError: There is no such task or policy, or the agent cannot play.
+    """
+    found = suite.task(task) if isinstance(task, str) else task
+    policy = _policy(suite, agent)
+    episode = suite.episode()
+    await play(episode, found, seed=seed, policy=policy, env=suite.config.env, group=group)
+    verdict = episode.verdict
+    assert verdict is not None  # `play` ends every episode
+    if not verdict.valid and on_fault == "raise":
+        raise episode.fault or _unjudged(verdict)
+    return PlayedEpisode(
+        task=found.id,
+        seed=seed,
+        group=group,
+        verdict=verdict,
+        ended=episode.ended or "",
+        turns=episode.turn,
+        messages=tuple(episode.messages),
+        sampled=tuple(getattr(policy, "sampled", ())),
+    )
+
+
+def _unjudged(verdict: Verdict) -> Fault:
+    """The fault of an episode that no judge could decide."""
+    info = verdict.fault
+    return Fault("unjudged", verdict.reason) if info is None else Fault(info.kind, info.message, role=info.role)
+
+
+def _policy(suite: Suite, agent: Any) -> Policy:
+    if isinstance(agent, str):
+        return suite.load_policy(agent)()
+    if isinstance(agent, PolicyOptions):
+        return suite.load_policy("llm", agent)()
+    if isinstance(agent, type) or not (callable(agent) or callable(getattr(agent, "act", None))):
+        shown = agent.__name__ if isinstance(agent, type) else type(agent).__name__
+        fix = "Give a policy's name, PolicyOptions(model=..., base_url=...), a policy, or a function of the messages."
+        raise InputError(f"{shown} is no agent", where="agent", fix=fix)
+    return agent if callable(getattr(agent, "act", None)) else _Function(agent)
+
+
+class _Function:
+    """A function that plays as a policy."""
+
+    def __init__(self, function: AgentFunction) -> None:
+        self._function = function
+
+    def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:
+        return self._function(messages)
