@@ -15,7 +15,7 @@ from simia_gym.envs.mind2web.browser import acting
 from simia_gym.envs.mind2web.browser.acting import Refusal, Typing
 from simia_gym.envs.mind2web.browser.page import Node
 from simia_gym.envs.mind2web.browser.requests import Pairs, Request
-from simia_gym.envs.mind2web.browser.tree import text
+from simia_gym.envs.mind2web.browser.tree import text, walk
 from simia_gym.envs.mind2web.browser.values import is_field, words
 from simia_gym.envs.mind2web.screen import Opened
 from simia_gym.envs.mind2web.sites.pages import Found, Visit, blocks, listing, row_of
@@ -45,7 +45,7 @@ def choices(state: State, call: ToolCall) -> dict[str, Any]:
     session, opened = _open(state)
     nodes = screen.choices_of(opened, session).nodes
     rows: dict[str, Any] = {letter: _does(opened, session, node) for letter, node in nodes.items()}
-    heading = next(text(node.element) for node in opened.page.nodes if node.element.tag == "h1")
+    heading = next(text(element) for element in walk(opened.page.body) if element.tag == "h1")
     return {"page": {"heading": heading, "elements": len(opened.actable), "rules": RULES}, **rows}
 
 

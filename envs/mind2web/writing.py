@@ -6,46 +6,25 @@ for a page; what was typed and which elements have letters is put in each time.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from simia_gym.envs.mind2web.browser.page import Node, Page, kind_of
+from simia_gym.envs.mind2web.browser.page import Node, Page
 from simia_gym.envs.mind2web.browser.tree import Element, squeeze
 from simia_gym.envs.mind2web.browser.values import Typed, checked, chosen, is_field, words
 
 _ATTRIBUTES = (("type", "type"), ("aria_label", "aria-label"), ("name", "name"), ("placeholder", "placeholder"))
 """The attributes that are shown, each after its published name."""
+_Mark = tuple[Literal["begin", "number", "option", "own", "area", "end", "press"], int, int, str]
+"""A place in the text: where an element begins, its number stands, what it holds stands, and where it ends.
 
-
-class _Mark(NamedTuple):
-    """A place in the text: where an element begins, its number stands, what it holds stands, and where it ends.
-
-    Attributes:
-        what: Which of them.
-        number: The number of the element; of an option, that of its list.
-        place: Of an option, its place in the list.
-    """
-
-    what: Literal["begin", "number", "option", "own", "area", "end"]
-    number: int
-    place: int = 0
-
-
-class _Prepared(NamedTuple):
-    """The text of an element, whatever stands before it.
-
-    Attributes:
-        parts: Texts and marks, whose numbers count from the element.
-        size: The number of elements in it, itself included.
-        says: Whether anything of it is shown.
-    """
-
-    parts: tuple[str | _Mark, ...]
-    size: int
-    says: bool
+It says which of them, the number of the element (of an option, that of its list), and of an option its place in the
+list. A link or button that says a text alone is one mark, with its text and where in it the number stands.
+"""
+_LEAVES = frozenset(("td", "th", "dt", "dd", "p", "h1", "h2", "legend"))
+"""What mostly holds a text alone."""
+_PRESSES = frozenset(("a", "button"))
 
 
 class PageText:
@@ -57,7 +36,10 @@ class PageText:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._parts = _prepared(page.body).parts
+        self._list, self._option = 0, 0
+        parts: list[str | _Mark] = []
+        self._write(page.body, 0, parts)
+        self._parts = _joined(parts)
 
     def written(self, typed: Typed, numbers: Mapping[int, int]) -> tuple[str, list[str]]:
         """The text of the page, and that of each lettered element.
@@ -74,8 +56,13 @@ class PageText:
             if isinstance(part, str):
                 out.append(part)
                 continue
-            what, number, place = part
-            if what == "begin":
+            what, number, place, text = part
+            if what == "press":
+                if number in numbers:
+                    text = f"{text[:place]} id={numbers[number]}{text[place:]}"
+                    texts.append(text)
+                out.append(text)
+            elif what == "begin":
                 begin = len(out)
             elif what == "number":
                 if number in numbers:
@@ -94,49 +81,79 @@ class PageText:
                 texts.append("".join(out[begin:]))
         return "".join(out), texts
 
-
-# The same rows, fields and steps stand on many pages.
-@lru_cache(maxsize=8_192)
-def _prepared(element: Element) -> _Prepared:
-    tag, kind = element.tag, kind_of(element)
-    parts: list[str | _Mark] = []
-    texts, full, count = False, 0, 1
-    for child in element.children:
-        if isinstance(child, str):
-            texts = True
-            if said := squeeze(child):
-                parts.append(f" {said} ")
-                full += 1
+    def _write(self, element: Element, number: int, parts: list[str | _Mark]) -> tuple[int, bool]:
+        """Writes an element; gives the number of the one that follows, and whether anything of it is shown."""
+        tag, attributes, children = element
+        node = self._page.nodes.get(number)
+        kind = "" if node is None else node.kind
+        begin = len(parts)
+        if kind:
+            parts += [("begin", number, 0, ""), f"<{tag}", ("number", number, 0, "")]
+            parts.append(_told(said_by(kind, element)))
+            if tag == "input" and kind != "hidden":
+                parts.append(("own", number, 0, ""))
+            elif kind == "list":
+                self._list, self._option = number, 0
+        elif tag == "option":
+            parts += ["<option", ("option", self._list, self._option, "")]
+            self._option += 1
         else:
-            inner = _prepared(child)
-            parts += [part if isinstance(part, str) else _further(part, count) for part in inner.parts]
-            count += inner.size
-            full += inner.says
-    if element.has("hidden") or kind == "hidden":
-        return _Prepared((), count, False)
-    if tag == "option":
-        return _Prepared(("<option", _Mark("option", 0), ">", *parts, "</option>"), count, True)
-    if not kind and not element.attributes and not texts and full <= 1 and tag != "body":
-        return _Prepared(_joined(parts), count, full > 0)
-    said = "".join([f" {squeeze(value)}" for _, value in said_by(kind, element)])
-    head: list[str | _Mark] = [f"<{tag}{said}"]
-    if kind:
-        head = [_Mark("begin", 0), f"<{tag}", _Mark("number", 0), said]
-    if kind == "area":
-        return _Prepared(_joined([*head, _Mark("area", 0), _Mark("end", 0)]), count, True)
-    if kind == "list":
-        places = itertools.count()
-        parts = [_Mark("option", 0, next(places)) if isinstance(part, _Mark) else part for part in parts]
-    elif kind and tag == "input":
-        head.append(_Mark("own", 0))
-    whole = [*head, ">", *parts, f"</{tag}>"] if full else [*head, " />"]
-    return _Prepared(_joined([*whole, _Mark("end", 0)] if kind else whole), count, True)
+            parts.append(f"<{tag}{_told(said_by(kind, element))}")
+        after = len(parts)
+        parts.append("")
+        follows, texts, full = self._write_all(children, number + 1, parts)
+        if node is not None and node.hidden:
+            del parts[begin:]
+            return follows, False
+        if kind == "area":
+            parts[after:] = [("area", number, 0, ""), ("end", number, 0, "")]
+        elif tag == "option":
+            parts[after] = ">"
+            parts.append("</option>")
+        elif not kind and not attributes and not texts and full <= 1 and tag != "body":
+            parts[begin] = ""
+            return follows, full > 0
+        else:
+            parts[after] = ">" if full else " />"
+            if full:
+                parts.append(f"</{tag}>")
+            if kind:
+                parts.append(("end", number, 0, ""))
+        return follows, True
 
+    def _write_all(
+        self, children: tuple[Element | str, ...], follows: int, parts: list[str | _Mark]
+    ) -> tuple[int, bool, int]:
+        """Writes what an element holds.
 
-def _further(mark: _Mark, count: int) -> _Mark:
-    """A mark of an element before which so many others stand."""
-    what, number, place = mark
-    return _Mark(what, number + count, place)
+        Returns:
+            The number of the element that follows, whether there are texts, and how much of it is shown.
+        """
+        texts, full, nodes = False, 0, self._page.nodes
+        for child in children:
+            if isinstance(child, str):
+                texts = True
+                if said := squeeze(child):
+                    parts.append(f" {said} ")
+                    full += 1
+                continue
+            tag, attributes, inner = child
+            if not attributes and tag in _LEAVES and len(inner) == 1 and isinstance(inner[0], str):
+                said = squeeze(inner[0])
+                parts.append(f"<{tag}> {said} </{tag}>" if said else f"<{tag} />")
+                follows += 1
+                full += 1
+            elif tag in _PRESSES and len(inner) == 1 and isinstance(inner[0], str) and (node := nodes[follows]).kind:
+                if not node.hidden:
+                    told, said = _told(said_by(node.kind, child)), squeeze(inner[0])
+                    text = f"<{tag}{told}> {said} </{tag}>" if said else f"<{tag}{told} />"
+                    parts.append(("press", follows, len(tag) + 1, text))
+                    full += 1
+                follows += 1
+            else:
+                follows, says = self._write(child, follows, parts)
+                full += says
+        return follows, texts, full
 
 
 def _joined(parts: list[str | _Mark]) -> tuple[str | _Mark, ...]:
@@ -154,6 +171,11 @@ def _joined(parts: list[str | _Mark]) -> tuple[str | _Mark, ...]:
     if waiting:
         found.append("".join(waiting))
     return tuple(found)
+
+
+def _told(said: list[tuple[str, str]]) -> str:
+    """What is shown of attributes, as it stands in a tag."""
+    return "".join([f" {squeeze(value)}" for _, value in said]) if said else ""
 
 
 def said_by(kind: str, element: Element) -> list[tuple[str, str]]:
@@ -192,20 +214,23 @@ def released(page: Page, typed: Typed) -> str:
 
 
 def _release(page: Page, element: Element, number: int, typed: Typed, parts: list[str]) -> int:
-    node, follows = page.nodes[number], number + 1
+    node, follows = page.nodes.get(number), number + 1
+    kind = "" if node is None else node.kind
     begin = len(parts)
-    given = [("backend_node_id", str(number)), *said_by(node.kind, element), *own(page, node, typed)]
+    given = [("backend_node_id", str(number)), *said_by(kind, element)]
+    if node is not None:
+        given += own(page, node, typed)
     if element.attributes and len(given) == 1:
         given.append(("class", ""))  # an element with attributes does not give way
     parts.append(f"<{element.tag}{''.join(f' {name}={quoteattr(value)}' for name, value in given)}>")
     for child in element.children:
         if isinstance(child, Element):
             follows = _release(page, child, follows, typed, parts)
-        elif node.kind != "area":
+        elif kind != "area":
             parts.append(f"<text>{escape(child)}</text>")
-    if node.kind == "area":
+    if kind == "area":
         parts.append(f"<text>{escape(words(page, number, typed))}</text>")
     parts.append(f"</{element.tag}>")
-    if node.hidden:
+    if node is not None and node.hidden:
         del parts[begin:]
     return follows

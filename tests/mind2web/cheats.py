@@ -13,7 +13,7 @@ from simia_gym.envs.mind2web.sites.loading import sites_called
 from simia_gym.envs.mind2web.sites.spec import Site
 from simia_gym.envs.mind2web.work.expert import SiteExpert, call_of, moves
 from simia_gym.envs.mind2web.work.position import Move
-from simia_gym.envs.mind2web.work.reading import LETTERS, read_observation, read_task
+from simia_gym.envs.mind2web.work.reading import LETTERS, read_page, read_prompt
 from simia_gym.envs.mind2web.work.seen import Press, Seen
 from simia_gym.envs.mind2web.work.sentences import Asked, Sentences
 from simia_gym.policies import Policy, PolicyStart
@@ -45,12 +45,12 @@ class Bent(SiteExpert):
 
     def act(self, messages: Sequence[Message]) -> str:
         text = str(messages[-1]["content"])
-        title, task = read_task(text)
-        self.site: Site = sites_called(title)[0]
-        self.asked: Asked = Sentences(self.site).read(task)
+        prompt = read_prompt(text)
+        self.site: Site = sites_called(prompt.title)[0]
+        self.asked: Asked = Sentences(self.site).read(prompt.task)
         self.turn += 1
         own = (moves(text) or (Move("done"),))[0]
-        seen = read_observation(text, self.site)
+        seen = read_page(prompt, self.site)
         new = type(self).does(self, seen, own)
         self.bent = self.bent or (not self.patient and new not in (None, own))
         assert self._start is not None

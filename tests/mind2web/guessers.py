@@ -13,7 +13,7 @@ from simia_gym.envs.mind2web.sites.texts import short_date
 from simia_gym.envs.mind2web.work.expert import call_of
 from simia_gym.envs.mind2web.work.generate import generate
 from simia_gym.envs.mind2web.work.position import Move
-from simia_gym.envs.mind2web.work.reading import read_observation, read_task
+from simia_gym.envs.mind2web.work.reading import read_page, read_prompt
 from simia_gym.envs.mind2web.work.seen import Press, Seen, SeenRow
 from simia_gym.policies import PolicyStart
 from simia_gym.types import Calls, Message, Task
@@ -42,7 +42,8 @@ class Player:
     def act(self, messages: Sequence[Message]) -> str:
         self._turn += 1
         text = str(messages[-1]["content"])
-        shown = read_observation(text, sites_called(read_task(text)[0])[0])
+        prompt = read_prompt(text)
+        shown = read_page(prompt, sites_called(prompt.title)[0])
         return self._grammar.render(Calls((call_of(self.choose(shown, self._turn)),)))
 
     def choose(self, seen: Seen, turn: int) -> Move:

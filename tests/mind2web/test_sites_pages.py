@@ -158,4 +158,6 @@ def test_a_form_that_asks_keeps_the_pairs_of_the_address() -> None:
     assert isinstance(outcome, Request)
     assert outcome.url == f"/rooms/confirm?day=2026-03-02&time=17%3A00&room={room}&people=4"
     page = shown(Visit(outcome.path, outcome.query, SEED), shelf)
-    assert any(node.element.get("name") == "people" and node.element.get("value") == "4" for node in page.nodes)
+    assert any(
+        node.element.get("name") == "people" and node.element.get("value") == "4" for node in page.nodes.values()
+    )

@@ -51,7 +51,9 @@ def choose(page: Page, found: dict[tuple[str, str], int], typed: Typing, field: 
     if ("combobox", field) in found:
         outcome = select(page, typed.typed, found["combobox", field], option)
     else:
-        (legend,) = (node for node in page.nodes if node.element.tag == "legend" and text(node.element) == field)
+        (legend,) = (
+            node for node in page.nodes.values() if node.element.tag == "legend" and text(node.element) == field
+        )
         radios = (
             number
             for number, name in names(page).items()

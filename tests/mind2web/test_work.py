@@ -27,7 +27,7 @@ from simia_gym.envs.mind2web.work.generate import (
     kinds_of,
 )
 from simia_gym.envs.mind2web.work.position import Move
-from simia_gym.envs.mind2web.work.reading import read_observation
+from simia_gym.envs.mind2web.work.reading import read_page, read_prompt
 from simia_gym.envs.mind2web.work.sentences import Sentences
 from simia_gym.errors import InputError
 from simia_gym.state import State
@@ -144,7 +144,7 @@ def library(way: str, theme: str = "plain", seed: str = "seed") -> tuple[Task, S
 def pressed(state: State, words: str) -> Move:
     """The click on a link or button with these words."""
     text = render(state)
-    seen = read_observation(text, sites()["library"])
+    seen = read_page(read_prompt(text), sites()["library"])
     return next(Move("click", press.letter) for press in (*seen.menu, *seen.steps) if press.words == words)
 
 
@@ -159,7 +159,9 @@ def test_of_two_wishes_both_may_come_first() -> None:
 
 def test_a_field_that_nobody_wants_filled_is_emptied_by_the_menu() -> None:
     _, state = library("reserve_cheapest")
-    field = next(field for field in read_observation(render(state), sites()["library"]).fields if field.kind == "text")
+    field = next(
+        field for field in read_page(read_prompt(render(state)), sites()["library"]).fields if field.kind == "text"
+    )
     stray = after(state, Move("type", field.letter, "Lantern"))
     assert right(render(stray)) == {pressed(stray, "Search")}
     again = after(stray, pressed(stray, "Search"))

@@ -16,7 +16,7 @@ from simia_gym.envs.mind2web.screen import render
 from simia_gym.envs.mind2web.sites.loading import sites_called
 from simia_gym.envs.mind2web.work.expert import call_of
 from simia_gym.envs.mind2web.work.generate import generate
-from simia_gym.envs.mind2web.work.reading import read_observation, read_task
+from simia_gym.envs.mind2web.work.reading import read_page, read_prompt
 from simia_gym.state import State
 from simia_gym.types import Split, Task, ToolCall
 
@@ -108,7 +108,8 @@ def succeeds(player: Player, task: Task) -> bool:
         nonlocal turn
         turn += 1
         text = render(state)
-        return call_of(player.choose(read_observation(text, sites_called(read_task(text)[0])[0]), turn))
+        prompt = read_prompt(text)
+        return call_of(player.choose(read_page(prompt, sites_called(prompt.title)[0]), turn))
 
     begin = begun(task, domain())
     return solves(task, begin, begin, choose)

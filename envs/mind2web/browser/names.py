@@ -45,7 +45,7 @@ def _name(node: Node, labels: str) -> str:
 
 def _labels(page: Page) -> dict[int, str]:
     found: dict[int, str] = {}
-    for node in page.nodes:
+    for node in page.nodes.values():
         if node.element.tag != "label":
             continue
         number = _labelled(page, node)
@@ -59,8 +59,11 @@ def _labelled(page: Page, label: Node) -> int | None:
     name = label.element.get("for")
     if name is not None:
         return page.find(name)
-    inner = page.nodes[label.number : label.number + sum(1 for _ in walk(label.element))]
-    return next((node.number for node in inner if node.element.tag in CONTROLS and node.kind != "hidden"), None)
+    for number, _ in enumerate(walk(label.element), start=label.number):
+        node = page.nodes.get(number)
+        if node is not None and node.element.tag in CONTROLS and node.kind != "hidden":
+            return number
+    return None
 
 
 def _shown(node: Element) -> str:

@@ -26,7 +26,7 @@ class Node(NamedTuple):
     Attributes:
         number: The place of the element in document order; the body has 0.
         element: The element.
-        parent: The number of the element around it; -1 for the body.
+        parent: The number of the element of `Page.nodes` around it; -1 for the body.
         hidden: It is not shown.
         disabled: It cannot be used, and it is not sent.
         form: The number of the form that it belongs to; -1 for none.
@@ -49,7 +49,8 @@ class Page:
         body: The tree.
         path: The path of its address.
         query: The query of its address.
-        nodes: All elements in document order.
+        nodes: The elements in document order, by their numbers, without those that neither are nor hold anything that
+            matters to a browser, such as the cells of a table.
         controls: The elements of forms, in document order, by the number of the form that they belong to.
     """
 
@@ -57,11 +58,12 @@ class Page:
         self.body, self.path, self.query = body, path, query
         self._ids: dict[str, int] = {}
         self._owns = False
-        plain: list[Node] = []
-        self._add(body, plain, (-1, False, False, -1))
-        self.nodes: tuple[Node, ...] = tuple([self._owned(node, plain) for node in plain] if self._owns else plain)
+        self.nodes: dict[int, Node] = {}
+        self._add(body, 0, (-1, False, False, -1))
+        if self._owns:
+            self.nodes = {number: self._owned(node) for number, node in self.nodes.items()}
         self.controls: dict[int, list[Node]] = {}
-        for node in self.nodes:
+        for node in self.nodes.values():
             if node.element.tag in CONTROLS:
                 self.controls.setdefault(node.form, []).append(node)
 
@@ -75,7 +77,7 @@ class Page:
 
     def actable(self) -> list[Node]:
         """What can be acted on, in document order: shown, not disabled, and a link, button, field, list or box."""
-        return [node for node in self.nodes if node.kind and not node.hidden and not node.disabled]
+        return [node for node in self.nodes.values() if node.kind and not node.hidden and not node.disabled]
 
     def options(self, number: int) -> list[tuple[Element, bool]]:
         """The options of a list, and whether each of them is disabled."""
@@ -99,26 +101,26 @@ class Page:
             other for other in self.controls[radio.form] if other.kind == "radio" and other.element.get("name") == name
         ]
 
-    def _add(self, element: Element, plain: list[Node], above: tuple[int, bool, bool, int]) -> None:
-        parent, hidden, disabled, form = above
-        number, tag = len(plain), element.tag
-        if not element.attributes and tag in _PLAIN:
-            plain.append(Node(number, element, parent, hidden, False, form, ""))
-            for child in element.children:
+    def _add(self, element: Element, number: int, above: tuple[int, bool, bool, int]) -> int:
+        """Adds an element and what it holds; returns the number of the element that follows."""
+        tag, attributes, children = element
+        follows = number + 1
+        if not attributes and tag in _PLAIN:
+            for child in children:
                 if isinstance(child, str):
                     continue
                 inner = child.children
                 if (
-                    not child.attributes
+                    (not inner or (len(inner) == 1 and isinstance(inner[0], str)))
+                    and not child.attributes
                     and child.tag in _PLAIN
-                    and (not inner or isinstance(inner[0], str))
-                    and len(inner) < 2
                 ):
-                    plain.append(Node(len(plain), child, number, hidden, False, form, ""))
+                    follows += 1
                 else:
-                    self._add(child, plain, (number, hidden, disabled, form))
-            return
-        given = dict(element.attributes) if element.attributes else _NONE
+                    follows = self._add(child, follows, above)
+            return follows
+        parent, hidden, disabled, form = above
+        given = dict(attributes) if attributes else _NONE
         if "id" in given:
             self._ids.setdefault(given["id"], number)
         self._owns = self._owns or "form" in given
@@ -126,22 +128,29 @@ class Page:
         unseen = hidden or (tag == "input" and given.get("type") == "hidden")
         off = tag in CONTROLS and (disabled or "disabled" in given)
         form = number if tag == "form" else form
-        plain.append(Node(number, element, parent, unseen, off, form, _kind(tag, given)))
-        closed = disabled or (tag == "fieldset" and "disabled" in given)
-        legend = tag == "fieldset"
-        for child in element.children:
-            if isinstance(child, Element):
+        self.nodes[number] = Node(number, element, parent, unseen, off, form, _kind(tag, given))
+        fieldset = tag == "fieldset"
+        closed = disabled or (fieldset and "disabled" in given)
+        legend = fieldset
+        inside = (number, hidden, closed, form)
+        for child in children:
+            if isinstance(child, str):
+                continue
+            if legend and child.tag == "legend":
                 # The first legend of a disabled fieldset stays usable.
-                first = legend and child.tag == "legend"
-                legend = legend and not first
-                self._add(child, plain, (number, hidden, disabled if first else closed, form))
+                legend = False
+                follows = self._add(child, follows, (number, hidden, disabled, form))
+            else:
+                follows = self._add(child, follows, inside)
+        return follows
 
-    def _owned(self, node: Node, plain: list[Node]) -> Node:
+    def _owned(self, node: Node) -> Node:
         owner = node.element.get("form") if node.element.tag in CONTROLS else None
         if owner is None:
             return node
         number = self._ids.get(owner, -1)
-        return node._replace(form=number if number >= 0 and plain[number].element.tag == "form" else -1)
+        around = self.nodes.get(number)
+        return node._replace(form=number if around is not None and around.element.tag == "form" else -1)
 
 
 def kind_of(element: Element) -> str:

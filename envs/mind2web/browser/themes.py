@@ -148,16 +148,19 @@ def _step(step: Step, theme: Theme) -> Element:
 
 def _table(block: Rows, theme: Theme) -> Element:
     stepping = any(steps for _, steps in block.rows)
-    heads = [element("th", None, name) for name in block.columns] + ([element("th")] if stepping else [])
+    heads = [_plain("th", name) for name in block.columns] + ([Element("th")] if stepping else [])
     rows = []
     for cells, steps in block.rows:
         shown = [_plain("td", cell) for cell in cells]
         if stepping:
-            shown.append(element("td", None, *(_step(step, theme) for step in steps)))
-        rows.append(element("tr", None, *shown))
-    return element("table", None, element("thead", None, element("tr", None, *heads)), element("tbody", None, *rows))
+            shown.append(Element("td", (), tuple([_step(step, theme) for step in steps])))
+        rows.append(Element("tr", (), tuple(shown)))
+    head = Element("thead", (), (Element("tr", (), tuple(heads)),))
+    return Element("table", (), (head, Element("tbody", (), tuple(rows))))
 
 
+# The same words stand in many rows.
+@lru_cache(maxsize=_REMEMBERED)
 def _plain(tag: str, words: str) -> Element:
     """An element that has only a text."""
     return Element(tag, (), (words,) if words else ())
@@ -169,8 +172,9 @@ def _cards(block: Rows, theme: Theme) -> Element:
         facts = []
         for name, cell in zip(block.columns, cells, strict=True):
             facts += [_plain("dt", name), _plain("dd", cell)]
-        cards.append(element("article", None, element("dl", None, *facts), *(_step(step, theme) for step in steps)))
-    return element("section", None, *cards)
+        shown = Element("dl", (), tuple(facts))
+        cards.append(Element("article", (), (shown, *[_step(step, theme) for step in steps])))
+    return Element("section", (), tuple(cards))
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -5,16 +5,16 @@ A page depends on its address, on the rows, and on the seed of their order alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from simia_gym.envs.mind2web.browser.requests import Pairs, encode
 from simia_gym.envs.mind2web.browser.themes import Block, Field, Form, Heading, Rows, Step, Steps, Words
 from simia_gym.envs.mind2web.browser.values import is_date, is_number
 from simia_gym.envs.mind2web.sites.links import NEXT, OWN, PREVIOUS
-from simia_gym.envs.mind2web.sites.rows import Shelf, column_at, pool_of
+from simia_gym.envs.mind2web.sites.rows import Shelf, column_at, pool_of, written
 from simia_gym.envs.mind2web.sites.spec import FieldSpec, FormSpec, PageSpec, RowsSpec, Site, StepSpec
-from simia_gym.envs.mind2web.sites.texts import filled, long_date
+from simia_gym.envs.mind2web.sites.texts import filled, long_date, parts
 from simia_gym.types import Row
 
 FINAL = "This cannot be undone."
@@ -166,9 +166,8 @@ def _is_column(site: Site, table: str, slot: str) -> bool:
 def _rows(name: str, rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | None) -> list[Block]:
     listed = listing(rows, visit, shelf, found)
     parts: list[Block] = [Words(_said(name, listed, visit, shelf))]
-    made = [_row_shown(rows, shelf, key, visit.pairs) for key in listed.keys]
-    if made:
-        parts.append(Rows(tuple(rows.columns), tuple(made)))
+    if listed.keys:
+        parts.append(Rows(tuple(rows.columns), tuple(_rows_shown(rows, shelf, listed.keys, visit.pairs))))
     kept = [pair for pair in visit.query or () if pair[0] not in OWN]
     turns = [
         Step(words, address(visit.path, (*kept, ("page", str(number)))))
@@ -178,25 +177,32 @@ def _rows(name: str, rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | 
     return [*parts, Steps(tuple(turns))] if turns else parts
 
 
-def _row_shown(
-    rows: RowsSpec, shelf: Shelf, key: str, pairs: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-    """The cells of a row, and its steps."""
+def _rows_shown(
+    rows: RowsSpec, shelf: Shelf, keys: tuple[str, ...], pairs: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], tuple[Step, ...]]]:
+    """The cells of each row, and its steps."""
     site, table = shelf.site, rows.table
-    row = shelf.row(table, key)
-    if row is None:
-        raise LookupError(f"there is no row {key!r} in {table}")
+    cells = [
+        (pieces := parts(text), [(name, column_at(site, table, name)) for name in pieces[1::2]])
+        for text in rows.columns.values()
+    ]
+    for key in keys:
+        row = shelf.row(table, key)
+        if row is None:
+            raise LookupError(f"there is no row {key!r} in {table}")
 
-    def shown(slot: str) -> str:
-        return shelf.shown(table, key, row, slot)
+        def raw(slot: str, key: str = key, row: Row = row) -> str:
+            if _is_column(site, table, slot):
+                return str(shelf.value(table, key, row, slot))
+            return pairs.get(slot, "")
 
-    def raw(slot: str) -> str:
-        if _is_column(site, table, slot):
-            return str(shelf.value(table, key, row, slot))
-        return pairs.get(slot, "")
-
-    cells = tuple([filled(text, shown) for text in rows.columns.values()])
-    return cells, tuple([_step(site, step, raw) for step in rows.steps])
+        shown = []
+        for pieces, places in cells:
+            text = pieces[0]
+            for place, (name, column) in enumerate(places, start=1):
+                text += written(column, shelf.value(table, key, row, name)) + pieces[2 * place]
+            shown.append(text)
+        yield tuple(shown), tuple([_step(site, step, raw) for step in rows.steps])
 
 
 def listing(rows: RowsSpec, visit: Visit, shelf: Shelf, found: Found | None = None) -> Listed:

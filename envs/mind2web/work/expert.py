@@ -9,7 +9,7 @@ from typing import Literal
 from simia_gym.envs.mind2web.sites.links import NEXT, PREVIOUS
 from simia_gym.envs.mind2web.sites.loading import find_site, sites_called
 from simia_gym.envs.mind2web.work.position import Move, Position, path_words
-from simia_gym.envs.mind2web.work.reading import read_observation, read_task
+from simia_gym.envs.mind2web.work.reading import read_page, read_prompt
 from simia_gym.envs.mind2web.work.sentences import Asked, Sentences, known
 from simia_gym.envs.mind2web.work.ways import Way, way_of
 from simia_gym.policies import PolicyStart
@@ -39,8 +39,9 @@ def right(observation: str) -> frozenset[Move]:
 @lru_cache(_REMEMBERED)
 def moves(observation: str) -> tuple[Move, ...]:
     """The same, what the expert does first."""
-    asked, ways = _asked(*read_task(observation))
-    seen = read_observation(observation, asked.site)
+    prompt = read_prompt(observation)
+    asked, ways = _asked(prompt.title, prompt.task)
+    seen = read_page(prompt, asked.site)
     found = _Reader(Position(seen, asked.site), asked, ways).moves()
     return tuple(dict.fromkeys(found))
 

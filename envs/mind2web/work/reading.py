@@ -4,48 +4,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from simia_gym.envs.mind2web.sites.spec import FieldSpec, Site
 from simia_gym.envs.mind2web.work.seen import Deed, Press, Seen, SeenField, SeenRow
 from simia_gym.envs.mind2web.work.sentences import matched
 
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+_AFTER = "\n'''\n\nAbove is the open page of "
 _PROMPT = re.compile(
-    r"'''\n(?P<page>.*?)\n'''\n\nAbove is the open page of (?P<title>.*?)\. Do .*?"
-    r"^Task: (?P<task>.*?)\nPrevious actions:\n(?P<past>.*?)\nWhich element comes next",
+    r"(?P<title>.*?)\. Do .*?^Task: (?P<task>.*?)\nPrevious actions:\n(?P<past>.*?)\nWhich element comes next",
     re.DOTALL | re.MULTILINE,
 )
 _DEED = re.compile(r"\[(\w+)\]  (.*) -> ([A-Z]+)(?:: (.*))?")
-_TOKEN = re.compile(r"<(/?)([a-z][a-z0-9]*)([^<>]*?)(/?)>|([^<]+|<)")
+_TOKEN = re.compile(
+    r"<(h1|p|a|button|t[hd]|d[td]|legend|label|option)([^<>]*)>([^<]+)</\1>|<(/?)([a-z][a-z0-9]*)([^<>]*?)(/?)>|([^<]+|<)"
+)
+"""An element that says a text alone, a tag, or a text."""
 _NUMBER = re.compile(r" id=(\d+)(?: |$)")
 _SAYING = frozenset(("h1", "p", "a", "button", "th", "td", "dt", "dd", "legend", "label", "option", "textarea"))
 _CONTROLS = frozenset(("input", "select", "textarea"))
 
 
-def read_task(observation: str) -> tuple[str, str]:
-    """The title of the site, and the sentence of the task.
+class Prompt(NamedTuple):
+    """The parts of an observation: the flattened page, the title of the site, the sentence, and the past actions."""
+
+    page: str
+    title: str
+    task: str
+    past: str
+
+
+def read_prompt(observation: str) -> Prompt:
+    """The parts of the newest page; a history of steps holds earlier ones before it.
 
     Raises:
         ValueError: The text is no observation.
     """
-    prompt = _prompt(observation)
-    return prompt["title"], prompt["task"]
+    begin = max(observation.rfind("'''\n<"), 0)
+    end = observation.find(_AFTER, begin)
+    found = _PROMPT.match(observation, end + len(_AFTER)) if end >= 0 else None
+    if found is None or not observation.startswith("'''\n", begin):
+        raise ValueError(f"this is no page with a task: {observation[:80]!r}")
+    return Prompt(observation[begin + 4 : end], found["title"], found["task"], found["past"])
 
 
-def read_observation(observation: str, site: Site) -> Seen:
-    """What a reader who knows a site sees.
-
-    Raises:
-        ValueError: The text is no observation.
-    """
-    prompt = _prompt(observation)
-    scan = _Scan(prompt["page"])
-    past = [_DEED.fullmatch(line) for line in prompt["past"].split("\n")]
+def read_page(prompt: Prompt, site: Site) -> Seen:
+    """What a reader who knows a site sees."""
+    scan = _Scan(prompt.page)
+    past = [_DEED.fullmatch(line) for line in prompt.past.split("\n")]
     page = next((page for page in site.pages.values() if matched(page.heading, scan.heading) is not None), None)
     fields = page.form.fields if page is not None and page.form is not None else {}
     menu = len(site.menu)
     return Seen(
-        prompt["task"],
+        prompt.task,
         tuple([Deed(deed[1], deed[2], deed[3], deed[4] or "") for deed in past if deed is not None]),
         scan.heading,
         tuple(scan.words),
@@ -54,14 +66,6 @@ def read_observation(observation: str, site: Site) -> Seen:
         tuple(_fields(scan.controls, fields)),
         tuple(scan.presses[menu:]),
     )
-
-
-def _prompt(observation: str) -> Mapping[str, str]:
-    """The parts of the newest page; a history of steps holds earlier ones before it."""
-    found = _PROMPT.match(observation, max(observation.rfind("'''\n<"), 0))
-    if found is None:
-        raise ValueError(f"this is no page with a task: {observation[:80]!r}")
-    return found.groupdict()
 
 
 class _Control:
@@ -110,8 +114,12 @@ class _Scan:
         self._group: _Control | None = None
         self._checked = False
         self._paragraph: list[_Control] = []
-        for closing, tag, head, empty, words in _TOKEN.findall(text):
-            if words:
+        for whole, given, said, closing, tag, head, empty, words in _TOKEN.findall(text):
+            if whole:
+                if whole == "p":
+                    self._paragraph, self._name = [], ""
+                self._say(whole, " ".join(said.split()), *(_letter(given) if given else ("", "")))
+            elif words:
                 if self._said:
                     self._said[-1][0].append(words)
             elif closing:
@@ -122,11 +130,7 @@ class _Scan:
                     self._close(tag)
 
     def _open(self, tag: str, head: str) -> None:
-        letter = ""
-        if head:
-            if number := _NUMBER.match(head):
-                letter, head = LETTERS[int(number[1])], head[number.end() :]
-            head = head.strip()
+        head, letter = _letter(head) if head else ("", "")
         if tag in _CONTROLS:
             self._add(_Control(tag, head, letter))
         if tag in _SAYING:
@@ -212,6 +216,13 @@ class _Scan:
         elif group.options:
             group.options[-1] = Press(words, group.options[-1].letter)
             group.text = words if self._checked else group.text
+
+
+def _letter(head: str) -> tuple[str, str]:
+    """What a tag says beside its name, and its letter."""
+    if number := _NUMBER.match(head):
+        return head[number.end() :].strip(), LETTERS[int(number[1])]
+    return head.strip(), ""
 
 
 def _fields(controls: list[_Control], specs: Mapping[str, FieldSpec]) -> Iterator[SeenField]:
