@@ -6,11 +6,11 @@ import asyncio
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, cast
 
 import typer
 from rich.table import Table
@@ -22,11 +22,15 @@ from simia_gym.cli.list_envs import describe_environment
 from simia_gym.cli.options import AsJson
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.event_loop import run_sync
-from simia_gym.common.formatting import counted
+from simia_gym.common.fitting_table import FittingTable
+from simia_gym.common.formatting import counted, percent, shown
 from simia_gym.common.output import Output
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import domain_path, env_ids, resolve_env
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, Role
+from simia_gym.evaluation.replies import PLAYED, Replies, read_replies, sampled_env
+from simia_gym.llm.accounts import Accounts
+from simia_gym.llm.endpoint_model import EndpointModel
 from simia_gym.llm.probe import Found, probe
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.policies import NullPolicy
@@ -45,6 +49,14 @@ VARIABLES = (
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
 )
+_HEADINGS = {
+    "at_once": "read at once",
+    "normalised": "normalised",
+    "repaired": "repaired",
+    "asked_again": "asked again",
+    "rejected": "broke rules",
+    "faulted": "fault",
+}
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?[^;]*(?:;.*?extra\s*==\s*['\"]([^'\"]+)['\"])?")
 
 
@@ -70,6 +82,15 @@ def examine(
         str | None, typer.Option(metavar="DIR", help="Check what this domain needs, too: a folder.")
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="S", help="Seconds to wait for each reply of a model.")] = 30.0,
+    replies: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Send this many real prompts of each role, and count how the replies are read. They are those of the "
+            "train tasks of --domain, else of the first environment with a customer.",
+        ),
+    ] = 0,
     json: AsJson = False,
 ) -> int:
     """Check this installation, and what the endpoints of models can do.
@@ -85,7 +106,12 @@ def examine(
     for target in _targets(model, base_url, timeout):
         with output.console.status(f"asking {target.settings.model} at {target.endpoint.host}"):
             probed.append((target, asyncio.run(_probed(target))))
-    findings = [*_packages(), *_variables(), *_sandbox(), *_environments(domain), *_models(probed)]
+    read: list[Replies] = []
+    if replies and (asked := _asked(probed)):
+        env = domain or sampled_env(env_ids())
+        with output.console.status(f"reading replies to prompts of {env}"):
+            read = asyncio.run(_read(env, asked, replies))
+    findings = [*_packages(), *_variables(), *_sandbox(), *_environments(domain), *_models(probed), *_replies(read)]
     wrong = [item for item in findings if item.ok is False]
     output.say(f"{counted(len(wrong), 'problem')}:" if wrong else "no problem found")
     for item in wrong:
@@ -101,7 +127,13 @@ def examine(
         }
         for target, found in probed
     ]
-    output.result({"ok": not wrong, "findings": [item._asdict() for item in findings], "models": models})
+    if read:
+        output.say("")
+        output.console.print(_replies_table(read))
+        for line in _kinds(read):
+            output.say(line)
+    result = {"ok": not wrong, "findings": [item._asdict() for item in findings], "models": models}
+    output.result({**result, **({"replies": {role.role: role.to_json() for role in read}} if replies else {})})
     return 1 if wrong else 0
 
 
@@ -124,6 +156,59 @@ def _table(findings: Sequence[Finding]) -> Table:
     for (part, beginning), texts in lines.items():
         table.add_row(part, Text(beginning + (", ".join(texts) or "none")))
     return table
+
+
+def _replies_table(read: Sequence[Replies]) -> FittingTable:
+    """What share of the replies of each role was read how."""
+    table = FittingTable("role")
+    for role in read:
+        shares = role.to_json()["shares"]
+        cells = {heading: percent(shares.get(way)) for way, heading in _HEADINGS.items()}
+        table.add(role.role, {"replies": str(len(role.read)), **cells})
+    return table
+
+
+def _kinds(read: Sequence[Replies]) -> Iterator[str]:
+    """What was put right or went wrong, with an example, one line for each role and way."""
+    for role in read:
+        found = role.to_json()
+        for way, heading in _HEADINGS.items():
+            parts = [", ".join(f"{kind} {count}" for kind, count in found["kinds"].get(way, {}).items())]
+            if example := found["examples"].get(way):
+                parts.append(f"for example: {example['problem']}; it said {shown(example['reply'])}")
+            if says := "; ".join(filter(None, parts)):
+                yield f"{role.role}, {heading}: {says}"
+
+
+def _asked(probed: Sequence[tuple[Target, list[Found]]]) -> dict[str, EndpointModel]:
+    """The models by role whose replies can be read; without those that do not answer."""
+    return {
+        role: EndpointModel(cast(Role, role), target.settings, target.endpoint, accounts=Accounts())
+        for target, found in probed
+        for role in target.roles
+        if role in PLAYED and not any(one.name == "answers" and one.status == "error" for one in found)
+    }
+
+
+async def _read(env: str, models: Mapping[str, EndpointModel], most: int) -> list[Replies]:
+    from simia_gym.llm.transport.http import close_connections
+
+    try:
+        return await read_replies(env, models, most)
+    finally:
+        await close_connections()
+
+
+def _replies(read: Sequence[Replies]) -> Iterator[Finding]:
+    """Findings on the replies: a problem where half of them are faults, a note where any is."""
+    for role in read:
+        faults, asked = role.count("faulted"), len(role.read)
+        if not asked:
+            yield Finding("replies", role.role, None, "the tasks have no prompts of this role")
+            continue
+        ok = None if faults else True
+        says = f"{asked - faults} of {asked} could be used" + ("; each of the others ends an episode" if faults else "")
+        yield Finding("replies", role.role, False if 2 * faults >= asked else ok, says)
 
 
 def _targets(model: str | None, base_url: str | None, timeout: float) -> list[Target]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,13 +17,11 @@ from simia_gym.common.formatting import compact, dollars
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
 from simia_gym.episode import Episode
-from simia_gym.errors import Fault
 from simia_gym.llm.settings import Endpoint, ModelSettings
-from simia_gym.llm.structured import read_reply
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.oracle.answering import Oracle
+from simia_gym.oracle.model import OracleModel
 from simia_gym.oracle.options import OracleOptions
-from simia_gym.oracle.reading import Refused
 from simia_gym.policies import Policy, PolicyOptions, policy_names
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
@@ -143,20 +140,17 @@ def _is_here(endpoint: Endpoint) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-class _Answering:
-    """Answers the requests of one role as the oracle does, and counts them."""
+class _Answering(OracleModel):
+    """Answers the requests of one role, and counts them."""
 
     def __init__(self, oracle: Oracle) -> None:
-        self._oracle = oracle
+        super().__init__(oracle)
         self.used: Used = np.zeros(3)
 
     async def complete(self, request: ChatRequest) -> Reply:
-        try:
-            raw = self._oracle.answer(b'{"messages":%b}' % request.prompt.messages_json(), Random(0)).text
-        except Refused as refused:
-            raise Fault("bad_request", refused.message, role=request.role) from None
-        self.used += (1, request.prompt.size, len(raw))
-        return read_reply(raw, request)
+        reply = await super().complete(request)
+        self.used += (1, request.prompt.size, len(reply.raw))
+        return reply
 
 
 class _Watched:

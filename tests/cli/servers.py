@@ -24,9 +24,10 @@ def replying(answer: Callable[[BaseHTTPRequestHandler], tuple[int, bytes, dict[s
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        asked = b""
 
         def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.asked = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, body, headers = answer(self)
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
