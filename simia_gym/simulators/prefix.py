@@ -75,7 +75,10 @@ def _write(domain: Domain, blocks: JsonObject, feedback: Feedback, strategy: str
 
 
 def _entry(spec: ToolSpec) -> JsonObject:
-    """A tool's entry, with those marks alone by which a model answers; code sees to all others."""
+    """A tool's entry, with what a model needs to answer a call; code sees to all else.
+
+    The arguments have been checked. Of a tool whose rule answers its calls, a model words the errors alone.
+    """
     marks: JsonObject = {"effect": spec.effect, "writes": list(spec.writes)}
     further = {
         "render": spec.render is not None,
@@ -84,7 +87,10 @@ def _entry(spec: ToolSpec) -> JsonObject:
         "always_changes": spec.always_changes,
         "answers": spec.answers if spec.answers != "text" and spec.render is None else None,
     }
-    return {**spec.schema, "x-simia": {**marks, **{name: value for name, value in further.items() if value}}}
+    ruled = spec.render is not None and spec.effect != "write"
+    kept = {name: part for name, part in spec.parameters.items() if name in ("properties", "$defs")}
+    function = {"name": spec.name, "description": spec.description, **({} if ruled else {"parameters": kept})}
+    return {"function": function, "x-simia": {**marks, **{name: value for name, value in further.items() if value}}}
 
 
 def _schema(domain: Domain) -> JsonObject | None:
