@@ -177,8 +177,9 @@ class AirlineWorld(Tau2World):
         Tell the customer all details with the price, and get an explicit yes before you call this. The price is that of
         the cabin on every flight for every passenger, 30 dollars a passenger for insurance, and 50 dollars for each
         charged bag. Gift cards lose what they pay; a certificate is used up even if it pays only a part of its amount.
-        Every passenger takes a seat on each flight. The result is the reservation; its id is the first of HATHAT,
-        HATHAU and HATHAV that is not in use.
+        Every passenger takes one of the available seats of the cabin on each flight. The payments become the payment
+        history in the same order. The result is the reservation; its id is the first of HATHAT, HATHAU and HATHAV that
+        is not in use.
 
         Args:
             user_id: The customer's id, such as 'alba_duarte_1234'.
@@ -232,9 +233,10 @@ class AirlineWorld(Tau2World):
     def cancel_reservation(self, db: Draft, reservation_id: str) -> Row:
         """Cancel a whole reservation. Its payments go back to the payment methods within 5 to 7 business days.
 
-        Its seats on flights that are still sold can be booked again; the amount of a gift card does not change yet.
-        This does not check whether policy allows it. Tell the customer what will happen and get an explicit yes before
-        you call this. The result is the cancelled reservation.
+        Each payment in its history gets a refund, an entry at the end with the negative amount, in the same order; the
+        amount of a gift card does not change yet. Its seats on departures whose status is available become available
+        seats of its cabin again. This does not check whether policy allows it. Tell the customer what will happen and
+        get an explicit yes before you call this. The result is the cancelled reservation.
 
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
@@ -267,14 +269,17 @@ class AirlineWorld(Tau2World):
         """Change the flights or the cabin of a reservation.
 
         A flight that stays on its date and in its cabin keeps its price; all others cost what they cost now. The
-        difference for all passengers is charged or refunded at once, and seats are freed and taken. This does not check
+        difference for all passengers is charged or refunded at once: an entry at the end of the payment history, whose
+        amount is positive if the customer pays and negative if they get money back (no entry without a difference), and
+        a gift card's amount falls or grows by it. The passengers give back their available seats on the flights that
+        they leave, if those are still available, and take seats of the cabin on the new ones. This does not check
         whether policy allows it. Tell the customer the difference and get an explicit yes before you call this. The
         result is the reservation.
 
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
             cabin: The cabin on all flights, also if it stays as it is.
-            flights: All flights of the reservation as they are to be, also those that stay.
+            flights: All flights as they are to be, also those that stay, in the order in which they are flown.
             payment_id: The credit card or gift card that pays or gets the difference.
         """
         infos = as_models(FlightInfo, flights)
@@ -313,7 +318,9 @@ class AirlineWorld(Tau2World):
     ) -> Row:
         """Change the number of checked bags of a reservation; every further charged bag costs 50 dollars.
 
-        Tell the customer the price and get an explicit yes before you call this. The result is the reservation.
+        If anything is to be paid, its amount is an entry at the end of the payment history, and a gift card loses it at
+        once; nothing is refunded. Tell the customer the price and get an explicit yes before you call this. The result
+        is the reservation.
 
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
@@ -341,7 +348,7 @@ class AirlineWorld(Tau2World):
 
         Args:
             reservation_id: The reservation's id, such as 'K7QM2X'.
-            passengers: All passengers as they are to be, also those who stay.
+            passengers: All passengers as they are to be, also those who stay, in this order.
         """
         people = as_models(Passenger, passengers)
         reservation = self._open(db, reservation_id)

@@ -57,6 +57,9 @@ class OsWorld(World):
     async def bash_action(self, db: Draft, script: str) -> str:
         """Run a script of bash, and read its output. The shell goes on from script to script.
 
+        What comes back begins with "The output of the OS:" and an empty line; it is "The output of the OS is empty." if
+        the script writes nothing. Of more than 800 characters only the first 780 are shown.
+
         Args:
             script: The script, of one line or several.
         """

@@ -130,8 +130,9 @@ class RetailWorld(Tau2World):
     def cancel_pending_order(self, db: Draft, order_id: str, reason: str) -> Row:
         """Cancel a pending order and refund it to the payment method it was paid with.
 
-        Tell the customer what will happen and get an explicit yes before you call this. A gift card is refunded at
-        once, any other method within 5 to 7 business days. The result is the cancelled order.
+        Tell the customer what will happen and get an explicit yes before you call this. A gift card is refunded at once
+        (its balance grows), any other method within 5 to 7 business days. Each method that has paid gets one refund at
+        the end of the payment history, in the order in which they paid first. The result is the cancelled order.
 
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.
@@ -181,7 +182,9 @@ class RetailWorld(Tau2World):
     def modify_pending_order_payment(self, db: Draft, order_id: str, payment_method_id: str) -> Row:
         """Have a pending order paid with another of the customer's payment methods; the present one is refunded.
 
-        Tell the customer what will happen and get an explicit yes before you call this. The result is the order.
+        Tell the customer what will happen and get an explicit yes before you call this. At the end of the payment
+        history come the payment with the new method and the refund to the old one, in this order; the balances of gift
+        cards move at once. The result is the order.
 
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.
@@ -219,7 +222,10 @@ class RetailWorld(Tau2World):
         """Swap items of a pending order for other variants of the same products. This works once per order.
 
         Collect everything the customer wants to change first, tell them the price difference, and get an explicit yes
-        before you call this. The result is the order; it can be neither cancelled nor swapped again afterwards.
+        before you call this. Each new item takes the place of the old one, with its own price and options. The
+        difference comes at the end of the payment history: a payment if the new items cost more, else a refund, as an
+        amount that is never negative; the balance of a gift card moves at once. The result is the order, with the
+        status 'pending (item modified)'; it can be neither cancelled nor swapped again afterwards.
 
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.
@@ -277,7 +283,8 @@ class RetailWorld(Tau2World):
         """Request the return of items of a delivered order. An order takes one return or one exchange.
 
         Tell the customer which items go back and where the refund goes, and get an explicit yes before you call this.
-        The customer gets an email on how to send the items. The result is the order.
+        The customer gets an email on how to send the items; no money moves yet. The result is the order, with the
+        status 'return requested' and the return items sorted by id.
 
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.
@@ -318,7 +325,9 @@ class RetailWorld(Tau2World):
 
         An order takes one return or one exchange, so collect everything first. Tell the customer the price difference
         and get an explicit yes before you call this. The customer gets an email on how to send the items back; no new
-        order is needed. The result is the order.
+        order is needed, and no money moves yet. The result is the order, with the status 'exchange requested', the
+        exchange items and the exchange new items each sorted by id, and the exchange price difference: what the new
+        items cost more, in dollars and cents, negative if they cost less.
 
         Args:
             order_id: The order's id with its leading '#', such as '#W1234567'.

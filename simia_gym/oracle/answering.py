@@ -15,6 +15,7 @@ from simia_gym.oracle.judge import answer_judge
 from simia_gym.oracle.mistakes import make_mistakes
 from simia_gym.oracle.obeying import obey, orders
 from simia_gym.oracle.options import FAULTS, OracleOptions
+from simia_gym.oracle.plausible import vary
 from simia_gym.oracle.prefixes import PrefixCache
 from simia_gym.oracle.reading import ParsedRequest, Refused, read_request
 from simia_gym.oracle.simulator import Reference, answer_ledger
@@ -114,6 +115,8 @@ class Oracle:
             return _plain_reply(request)
         if part == "ledger":
             truth = answer_ledger(request, self._domains)
+            if self.options.plausible:
+                truth = truth._replace(reply=vary(truth, chance))
             reply, mistakes = make_mistakes(truth, self.options, chance)
             for kind in mistakes:
                 self.count("errors", kind)

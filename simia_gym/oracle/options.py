@@ -41,6 +41,9 @@ class OracleOptions(Settings):
     hang: float = setting(
         30.0, "Seconds until the connection of a hanging request is dropped.", metavar="S", ge=0, lt=_MOST
     )
+    plausible: bool = setting(
+        False, "Vary all that the prompt leaves open: order, spelling, wording, signs and rows that no text names."
+    )
     wrong_value_rate: float = setting(
         0.0, "Share of answers with operations in which one value is altered.", metavar="R", ge=0, le=1
     )

@@ -28,14 +28,15 @@ from simia_gym.views.slices import CUT_OFF
 class LedgerAnswer(NamedTuple):
     """The correct reply to one tool call, with the data needed to falsify it.
 
-    These are the tool's specification, the state slice as tables of rows by key, and whether the request asks to repair
-    a rejected reply.
+    These are the tool's specification, the state slice as tables of rows by key, whether the request asks to repair a
+    rejected reply, and the call.
     """
 
     reply: JsonObject
     spec: ToolSpec | None
     tables: Mapping[str, Mapping[str, Any]]
     repair: bool
+    call: ToolCall = ToolCall("", {})
 
 
 def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
@@ -73,7 +74,7 @@ def answer_ledger(request: ParsedRequest, domains: Domains) -> LedgerAnswer:
     }
     if transition.outcome == "ok" and _written_by_code(request, call.name):
         del reply["observation"]
-    return LedgerAnswer(reply, spec, tables or {}, repair)
+    return LedgerAnswer(reply, spec, tables or {}, repair, call)
 
 
 def _written_by_code(request: ParsedRequest, tool: str) -> bool:

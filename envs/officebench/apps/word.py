@@ -38,7 +38,7 @@ class Word(World):
 
     @tool(effect="write", reads=("desk/main", FILES), writes=("files/*",), always_changes=True)
     def word_write_to_file(self, db: Draft, file_path: str, contents: str) -> str:
-        """Add a text at the end of a Word file that exists; every line becomes a paragraph.
+        """Add a text at the end of a Word file that exists; every line becomes a paragraph, in the same order.
 
         Args:
             file_path: The path of the file.
