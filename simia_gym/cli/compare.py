@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,13 @@ from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
 from simia_gym.common.writing import check_output, write_whole
 from simia_gym.errors import InputError
-from simia_gym.evaluation.comparing.compare import compare
+from simia_gym.evaluation.comparing.compare import compare_records
 from simia_gym.evaluation.comparing.comparison import MARK, Comparison
+from simia_gym.evaluation.comparing.files import Records
+from simia_gym.evaluation.comparing.page import comparison_page
 from simia_gym.evaluation.comparing.tables import comparison_parts
+from simia_gym.viewer.pages import MARK as PAGE
+from simia_gym.viewer.pages import require_view, write_page
 
 _BEGINNING = (encode({"made_by": MARK}).rstrip(b"}"),)
 
@@ -34,6 +39,10 @@ def compare_sides(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparison with every pair there, as JSON.")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it there as a page, with each pair side by side; see `simia view`."),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Random seed of the bootstrap.")] = 0,
     json: AsJson = False,
 ) -> int:
@@ -48,9 +57,19 @@ def compare_sides(
     if len(words) != 2:
         what = f"two sides are compared, and here are {len(words)}"
         raise InputError(what, where="LEFT RIGHT", fix="Give the reference and what is compared with it.")
+    records = [Path(word) for word in words if Path(word).is_file()]
     if report is not None:
-        check_output(report, "--report", _BEGINNING, [Path(word) for word in words if Path(word).is_file()])
-    return _show(Output(json), compare(*words, seed=seed), min_agreement, max_flips, report)
+        check_output(report, "--report", _BEGINNING, records)
+    if html is not None:
+        require_view()
+        check_output(html, "--html", (PAGE,), records)
+    output = Output(json)
+    with closing(Records([Path(words[0])])) as left, closing(Records([Path(words[1])])) as right:
+        found = compare_records(left, right, seed=seed)
+        if html is not None:
+            write_page(html, comparison_page(found, left, right))
+            output.say(f"page: {html}")
+    return _show(output, found, min_agreement, max_flips, report)
 
 
 def _show(

@@ -55,6 +55,37 @@ def curves(lines: Mapping[str, Points], label: str, along: str) -> Markup:
     return _drawn(figure, label, f"{label} over {along}")
 
 
+def intervals(rows: Sequence[tuple[str, float, float, float]], label: str) -> Markup:
+    """Named values from 0 to 1 with their intervals, one below the other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH * 1.5, 0.8 + 0.24 * len(rows)), layout="constrained")
+    axis = figure.subplots()
+    for place, (_, value, low, high) in enumerate(rows):
+        axis.plot([low, high], [place, place], color=_LINE, linewidth=4)
+        axis.plot([value], [place], color=_BAR, marker="o", markersize=4)
+    axis.set_yticks(range(len(rows)), [name[:40] for name, *_ in rows], parse_math=False)
+    axis.invert_yaxis()
+    axis.set_xlim(-0.02, 1.02)
+    axis.set_xlabel(label)
+    return _drawn(figure, label, f"{label}, with intervals")
+
+
+def slopes(rows: Sequence[tuple[str, float, float]], label: str, sides: tuple[str, str]) -> Markup:
+    """Named values on two sides, joined by lines: where lines cross, the order differs."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH * 1.5, _HEIGHT * 1.6), layout="constrained")
+    axis = figure.subplots()
+    for name, left, right in rows:
+        axis.plot([0, 1], [left, right], color=_BAR, marker="o", markersize=4)
+        axis.text(1.03, right, name[:40], color=_INK, fontsize=8, va="center", parse_math=False)
+    axis.set_xticks([0, 1], [side[:30] for side in sides], parse_math=False)
+    axis.set_xlim(-0.1, 1.8)
+    axis.set_ylabel(label)
+    return _drawn(figure, label, f"{label} on both sides")
+
+
 def _drawn(figure: Any, name: str, title: str) -> Markup:
     """The figure as an SVG element, with a title for who cannot see it."""
     from matplotlib import rc_context

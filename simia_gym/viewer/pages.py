@@ -192,8 +192,8 @@ def list_values(overview: Overview, title: str) -> dict[str, Any]:
     }
 
 
-def list_page(overview: Overview, title: str, panels_of: PanelsOf) -> Iterator[str]:
-    """One page with the list and all episodes."""
+def list_page(overview: Overview, title: str, panels_of: PanelsOf, curves: Sequence[Markup] = ()) -> Iterator[str]:
+    """One page with the list and all episodes, below the curves of a training if there are any."""
     systems: dict[str, str] = {}
     last = len(overview.rows) - 1
 
@@ -204,7 +204,8 @@ def list_page(overview: Overview, title: str, panels_of: PanelsOf) -> Iterator[s
                 systems[item.system] = item.system_text
             yield item
 
-    return render("list", **list_values(overview, title), episodes=items(), systems=systems, address=_fragment)
+    values = list_values(overview, title) | {"curves": curves}
+    return render("list", **values, episodes=items(), systems=systems, address=_fragment)
 
 
 def _fragment(number: int) -> str:
@@ -231,8 +232,3 @@ def write_page(path: Path, parts: Iterator[str]) -> None:
             beside.unlink()
         fix = "Make room, or give another file."
         raise StorageError(f"cannot be written ({error.strerror})", where=str(path), fix=fix) from error
-
-
-def titled(paths: Sequence[Path]) -> str:
-    """The title of a page of records."""
-    return ", ".join(path.name for path in paths[:3]) + (" …" if len(paths) > 3 else "")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from simia_gym.errors import InputError
-from simia_gym.record.records import BEGINNING, Record, read_lines
+from simia_gym.record.records import BEGINNING, Record, read_lines, read_results
 
 _TIMES = ".times.jsonl"
+_COUNTED = ("invalid", "model", "unread")
+"""The events that a row counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +142,11 @@ def tokens_of(record: Record) -> int | None:
     return sum(sum(usage.get(name, 0) for name in ("prompt", "completion")) for usage in used) if used else None
 
 
-def overview_of(paths: Iterable[Path], seen: Callable[[Record], None] | None = None) -> Overview:
+def overview_of(paths: Iterable[Path]) -> Overview:
     """Read records once, keeping a row of each episode.
 
     Args:
         paths: The record files.
-        seen: Is given each record in passing.
 
     Raises:
         InputError: A file cannot be read, or there is no finished episode in any of them.
@@ -153,12 +154,8 @@ def overview_of(paths: Iterable[Path], seen: Callable[[Record], None] | None = N
     overview = Overview()
     paths = list(paths)
     for path in paths:
-        offset = 0
-        for record, raw in read_lines(path, torn="skip"):
+        for record, offset in read_results(path, _COUNTED):
             overview.add(record, path, offset)
-            offset += len(raw) + 1
-            if seen is not None:
-                seen(record)
     if not overview.rows:
         where = ", ".join(map(str, paths))
         raise InputError("there is no finished episode in it", where=where, fix="Give another record.")

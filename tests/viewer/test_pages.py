@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import re
+import shutil
 import sys
+import threading
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from simia_gym import read_records
+from simia_gym import compare, read_records
 from simia_gym.cli.app import run
-from simia_gym.viewer.rows import overview_of
+from simia_gym.record.records import read_lines, read_results
+from simia_gym.viewer.rows import Overview, overview_of
+from simia_gym.viewer.serving import PageServer
 from simia_gym.viewer.steps import conversation
 
 from .conftest import play
@@ -162,3 +169,181 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setattr("simia_gym.viewer.pages.find_spec", lambda name: None)
     assert run(["view", str(record), "--out", str(record.with_name("no.html"))]) == 2
     assert 'pip install "simia-gym[view]"' in capsys.readouterr().err
+
+
+def test_two_records_stand_side_by_side(record: Path, tmp_path: Path) -> None:
+    other = play(tmp_path / "other.jsonl", "--policy", "expert", "--episodes", "8")
+    out = tmp_path / "two.html"
+    assert run(["view", str(record), str(other), "--out", str(out)]) == 0
+    seen = Seen(out.read_text(encoding="utf-8"))
+    ids = seen.ids()
+    assert len(set(ids)) == len(ids)
+    found = compare(record, other)
+    assert found.divergences
+    for number, pair in enumerate(found.pairs):
+        assert f"p{number}" in ids
+        marked = [attributes["id"] for tag, attributes in seen.tags if "diverges" in (attributes.get("class") or "")]
+        first = pair.divergence
+        here = [one for one in marked if one and one.startswith(f"p{number}l")]
+        assert (f"p{number}d" in ids) == (first is not None)
+        if first is not None and first.left_event >= 0:
+            assert int(here[0].removesuffix("a").partition(".")[2]) >= first.left_event
+    assert "observation is the same" in seen.text
+    same = tmp_path / "compared.html"
+    assert run(["compare", str(record), str(other), "--html", str(same)]) == 0
+    assert same.read_bytes() == out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{record}"], "it does not say where the page should be"),
+        (["{record}", "--serve", "--out", "a.html"], "both where to write and to serve"),
+        (["{record}", "--out", "a.html", "--port", "1"], "nothing is served"),
+        (["{record}", "{record}", "--serve"], "2 records, and one is served"),
+        (["{record}", "{record}", "{record}", "--out", "a.html"], "3 records, and one or two are shown"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    words: list[str], said: str, record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["view", *(word.replace("{record}", str(record)) for word in words)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_records_of_other_domains_are_not_compared(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = play(tmp_path / "other.jsonl", "--policy", "claimer", "--episodes", "1", env="simia/webshop-v0")
+    capsys.readouterr()
+    assert run(["view", str(record), str(other), "--out", str(tmp_path / "a.html")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def training(folder: Path, record: Path | None) -> Path:
+    lines = [
+        {"step": step, "train": {"reward": step / 4, "success": step / 5, "faults": {"policy:bug": step}, "turns": 9.5}}
+        for step in range(4)
+    ]
+    lines[3]["val"] = {"reward": 0.5, "success": None}
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (folder / "metrics.jsonl").write_text(f'{text}{{"step": 4, "tr')
+    if record is not None:
+        (folder / "rollouts").mkdir()
+        for end in (".jsonl", ".blobs"):
+            shutil.copy(record.with_suffix(end), folder / f"rollouts/retail.worker-0{end}")
+    return folder
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with records", "without records"])
+def test_a_training_is_shown_with_its_curves(kept: bool, record: Path, tmp_path: Path) -> None:
+    folder = training(tmp_path, record if kept else None)
+    assert run(["view", str(folder), "--out", str(tmp_path / "t.html")]) == 0
+    seen = Seen((tmp_path / "t.html").read_text(encoding="utf-8"))
+    titles = [attributes.get("aria-label") or "" for tag, attributes in seen.tags if tag == "svg"]
+    assert [title for title in titles if "over step" in title] == [
+        f"{name} over step" for name in ("reward", "success", "faults", "turns")
+    ]
+    assert "validation tasks" in seen.text
+    assert ("e7" in seen.ids()) is kept
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("", "no step has been measured yet"), ('{"no": 1}\n', "is no line of metrics")]
+)
+def test_a_training_without_metrics_is_one_line(
+    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "metrics.jsonl").write_text(content)
+    assert run(["view", str(tmp_path), "--out", str(tmp_path / "t.html")]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("env", "title", "part"),
+    [
+        ("simia/officebench-v0", "calendar of Liam", "<th>summary</th>"),
+        ("simia/webshop-v0", "the open page", "<button type=button>"),
+        ("simia/mind2web-v0", "the open page, /", "<form"),
+        ("simia/os-v0", "/home/", "<pre>"),
+    ],
+)
+def test_domains_show_parts_of_their_state(env: str, title: str, part: str, tmp_path: Path) -> None:
+    seen = page(play(tmp_path / "d.jsonl", "--policy", "expert", "--episodes", "2", env=env))
+    frames = [attributes for tag, attributes in seen.tags if tag == "iframe"]
+    assert any((one["title"] or "").startswith(title) and part in (one["srcdoc"] or "") for one in frames)
+    assert all(one.get("sandbox") in (None, "") and "sandbox" in one for one in frames)
+    assert "own view failed" not in seen.text
+
+
+VIEW = """\
+def show(domain, state):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"), [("return [('all', '<b>here</b>')]", "srcdoc"), ("raise KeyError('odd')", "own view failed")]
+)
+def test_a_domain_of_ones_own_may_show_its_state(body: str, said: str, tmp_path: Path) -> None:
+    assert run(["new-domain", str(tmp_path / "own")]) == 0
+    (tmp_path / "own/show.py").write_text(VIEW.format(body=body))
+    with (tmp_path / "own/domain.yaml").open("a") as file:
+        file.write("view: show.py:show\n")
+    record = play(tmp_path / "o.jsonl", "--policy", "claimer", "--episodes", "1", env=str(tmp_path / "own"))
+    page(record)
+    assert said in record.with_suffix(".html").read_text(encoding="utf-8")
+
+
+def test_an_index_is_read_without_events(record: Path) -> None:
+    """A row is the same, whether the events were decoded for it or not."""
+    whole = Overview()
+    offset = 0
+    for one, raw in read_lines(record):
+        whole.add(one, record, offset)
+        offset += len(raw) + 1
+    assert overview_of([record]).rows == whole.rows
+    assert not [one for one, _ in read_results(record, ("fault",)) if one.events]
+
+
+@pytest.fixture
+def server(record: Path) -> Iterator[PageServer]:
+    with PageServer(overview_of([record]), "some", lambda record: None) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def asked(server: PageServer, path: str, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_large_records_are_served_episode_by_episode(server: PageServer, record: Path) -> None:
+    status, text = asked(server, "/")
+    assert status == 200
+    assert text.count('<a href="/episode/') == 8
+    assert "<article" not in text
+    for number, one in enumerate(read_records(record)):
+        status, text = asked(server, f"/episode/{number}")
+        assert status == 200
+        assert one.task in text
+        assert 'href="/"' in text
+
+
+@pytest.mark.parametrize("path", ["/episode/8", "/episode/-1", "/episode/x", "/some.jsonl", "/../etc/passwd"])
+def test_nothing_else_is_served(server: PageServer, path: str) -> None:
+    assert asked(server, path)[0] == 404
+
+
+def test_another_name_for_this_machine_is_refused(server: PageServer) -> None:
+    assert asked(server, "/", Host="records.example")[0] == 403
+    assert server.server_address[0] == "127.0.0.1"

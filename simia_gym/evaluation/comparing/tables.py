@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.console import RenderableType
@@ -41,21 +41,31 @@ def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
     compared = ", ".join(f"{name} {_short(a)} | {_short(b)}" for name, (a, b) in found.compared.items())
     yield Text(f"{found.env.removeprefix('simia/')} · left {found.left.label} · right {found.right.label}")
     yield Text(f"compared: {compared or 'nothing, all settings are the same'}")
-    yield _figures("figure", {_WORDS[name]: (name in _SHARES, one) for name, one in found.figures.items()})
+    yield _figures("figure", figures_of(found))
     if found.tools:
-        yield _figures("observation by tool", {name: (True, one) for name, one in found.tools.items()})
+        yield _figures("observation by tool", _cells({name: (True, one) for name, one in found.tools.items()}))
     if len(found.policies) > 1:
         yield _policies(found)
     yield from map(Text, _lines(found))
 
 
-def _figures(label: str, rows: Mapping[str, tuple[bool, Figure]]) -> FittingTable:
-    table = FittingTable(label, dispensable=("tasks",))
+def figures_of(found: Comparison) -> Iterator[tuple[str, dict[str, str]]]:
+    """The figures of a comparison as texts: label, and value, interval, ``n`` and number of tasks."""
+    return _cells({_WORDS[name]: (name in _SHARES, one) for name, one in found.figures.items()})
+
+
+def _cells(rows: Mapping[str, tuple[bool, Figure]]) -> Iterator[tuple[str, dict[str, str]]]:
     for name, (share, one) in rows.items():
         value = (
             "undefined" if one.note.startswith("undefined") else "not applicable" if one.note else _value(one, share)
         )
-        table.add(name, {"value": value, "95% CI": _interval(one, share), "n": f"{one.n:,}", "tasks": f"{one.tasks:,}"})
+        yield name, {"value": value, "95% CI": _interval(one, share), "n": f"{one.n:,}", "tasks": f"{one.tasks:,}"}
+
+
+def _figures(label: str, rows: Iterable[tuple[str, dict[str, str]]]) -> FittingTable:
+    table = FittingTable(label, dispensable=("tasks",))
+    for name, cells in rows:
+        table.add(name, cells)
     return table
 
 
