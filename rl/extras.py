@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from simia_gym.errors import InputError
 
 
-def require(extra: str, *modules: str) -> None:
+def require(extra: str, *modules: str, place: str = "training") -> None:
     """Check that the libraries of an extra are installed, without importing them.
 
     Raises:
@@ -17,8 +17,8 @@ def require(extra: str, *modules: str) -> None:
     """
     for module in modules:
         if find_spec(module) is None:
-            fix = f'Install what training needs: pip install "simia-gym[{extra}]"'
-            raise InputError(f"{module} is not installed", where="training", fix=fix)
+            fix = f'Install what {place} needs: pip install "simia-gym[{extra}]"'
+            raise InputError(f"{module} is not installed", where=place, fix=fix)
 
 
 def hide_progress_bars() -> None:

@@ -1,0 +1,1 @@
+"""Episodes served to agents of other programs, which act by tool calls alone."""
