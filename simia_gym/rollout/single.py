@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, Role
 from simia_gym.llm.types import Sampled
 from simia_gym.policies import Policy, PolicyOptions
 from simia_gym.rollout.play import play
@@ -103,7 +103,7 @@ async def play_episode(
 def _unjudged(verdict: Verdict) -> Fault:
     """The fault of an episode that no judge could decide."""
     info = verdict.fault
-    return Fault("unjudged", verdict.reason) if info is None else Fault(info.kind, info.message, role=info.role)
+    return Fault("unjudged", verdict.reason) if info is None else Fault(info.kind, info.message, role=cast(Role, info.role))
 
 
 def _policy(suite: Suite, agent: Any) -> Policy:

@@ -92,8 +92,8 @@ async def test_a_fault_is_raised_or_returned_and_never_a_reward() -> None:
 
 async def test_a_simulator_that_fails_is_a_fault_too() -> None:
     async with serving(lambda asked: "no world today") as server:
-        model = {"simulator": "llm", "model": "m"}
-        suite = load_suite(EnvConfig("simia/webshop-v0", **model), Resources(base_url=server.url, api_key="k"))
+        config = EnvConfig("simia/webshop-v0", simulator="llm", model="m")
+        suite = load_suite(config, Resources(base_url=server.url, api_key="k"))
         with pytest.raises(Fault) as caught:
             await play_episode(suite, suite.tasks[0], lambda messages: "search[green tea]")
     assert caught.value.role == "simulator"
