@@ -103,7 +103,9 @@ async def play_episode(
 def _unjudged(verdict: Verdict) -> Fault:
     """The fault of an episode that no judge could decide."""
     info = verdict.fault
-    return Fault("unjudged", verdict.reason) if info is None else Fault(info.kind, info.message, role=cast(Role, info.role))
+    if info is None:
+        return Fault("unjudged", verdict.reason)
+    return Fault(info.kind, info.message, role=cast(Role, info.role))
 
 
 def _policy(suite: Suite, agent: Any) -> Policy:
