@@ -19,7 +19,7 @@ from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.ask import MODEL_EVENT, RecordedModel
 from simia_gym.llm.blocks import block, encoded_block
-from simia_gym.llm.types import ChatModel, ChatRequest, Reply
+from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
 from simia_gym.simulators.checking import Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
 from simia_gym.simulators.forms import ledger_form
@@ -85,6 +85,7 @@ class CheckedSimulator:
         self._asked_as = asked_as or {}
         self._requests = 0
         self._known: dict[str, JsonObject] = {}
+        self._forms: dict[tuple[str, bool], ReplySchema] = {}
 
     def begin(self, context: StepContext) -> None:
         """Prepare for an episode: reset its counters and cache, and write the prompt's prefix."""
@@ -188,12 +189,11 @@ class CheckedSimulator:
         said = block("call", prefix.nonce, {"name": call.name, "arguments": call.arguments})
         prompt.add("user", f"{shown}\n{said}{_AFTER}")
         drawn = (*seed, call.name, call.arguments)
-        opens = bool(self.domain.state_schema and self.domain.state_schema.open_tables)
         question = Question(
             call.name,
             prompt,
             prefix.nonce,
-            ledger_form(asked.spec, self.domain.limits(call.name), opens=opens, cut=bool(asked.slice.cut)),
+            self._form(asked.spec, cut=bool(asked.slice.cut)),
             drawn,
             scope,
             ordinal,
@@ -203,6 +203,14 @@ class CheckedSimulator:
         settled = await settle(models, question, lambda data: self._accept(data, asked), asked.context)
         self._requests += settled.asked
         return settled
+
+    def _form(self, spec: ToolSpec, *, cut: bool) -> ReplySchema:
+        """The form of the answers of a tool; ``cut``: to a slice in which texts are cut off."""
+        form = self._forms.get((spec.name, cut))
+        if form is None:
+            form = ledger_form(spec, self.domain.limits(spec.name), schema=self.domain.state_schema, cut=cut)
+            self._forms[spec.name, cut] = form
+        return form
 
     def _accept(self, data: Mapping[str, Any], asked: _Asked) -> Transition:
         """Check an answer, and write the observation if the tool has a rendering rule.

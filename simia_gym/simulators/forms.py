@@ -18,8 +18,10 @@ import orjson
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.limits import TOO_LARGE, Limits
 from simia_gym.domain.tools import ToolSpec
-from simia_gym.llm.types import ANY_VALUE, ReplySchema, SentForm
+from simia_gym.llm.types import ReplySchema, SentForm
 from simia_gym.simulators.checking import LEDGER_REPLY, MAX_CODE, MAX_PATH, REFERENCE_REPLY, RULED_REPLY
+from simia_gym.simulators.values import value_form
+from simia_gym.state.schema import StateSchema
 from simia_gym.types import JsonObject
 from simia_gym.views.slices import CUT_OFF
 
@@ -28,20 +30,22 @@ KEY = "answer"
 _MAX_ERROR = 2_000
 
 
-def ledger_form(spec: ToolSpec, limits: Limits, *, opens: bool, cut: bool) -> ReplySchema:
+def ledger_form(spec: ToolSpec, limits: Limits, *, schema: StateSchema | None, cut: bool) -> ReplySchema:
     """The form of an answer to a tool in the ledger strategy.
 
     Args:
         spec: The tool.
         limits: Its greatest sizes.
-        opens: Whether rows can be revealed.
+        schema: The schema of the state: which rows can be revealed, and what the tool may write.
         cut: Whether a text is cut off in what the model is shown.
     """
     success: JsonObject = {}
-    if opens:
-        success["reveals"] = _many(_op("add"), limits.operations)
+    opened = [] if schema is None else sorted(schema.open_tables)
+    if opened:
+        success["reveals"] = _many(_op(value_form(opened, schema, limits.value), "add"), limits.operations)
     if spec.effect == "write" and spec.writes:
-        items = {"anyOf": [_op("add", "replace"), _op("remove")]}
+        value = value_form(spec.writes, schema, limits.value)
+        items = {"anyOf": [_op(value, "add", "replace"), _op(value, "remove")]}
         success["ops"] = _many(items, limits.operations, least=int(spec.always_changes))
     if spec.render is None:
         success["observation"] = _text(limits.observation)
@@ -78,9 +82,9 @@ def _known(reply: ReplySchema, schema: bytes, missing: bytes) -> ReplySchema:
     return replace(reply, sent=SentForm(orjson.loads(schema), KEY, orjson.loads(missing)))
 
 
-def _op(*names: str) -> JsonObject:
+def _op(value: JsonObject, *names: str) -> JsonObject:
     parts: JsonObject = {"op": {"type": "string", "enum": list(names)}, "path": _text(MAX_PATH)}
-    return _object(parts if "remove" in names else {**parts, "value": ANY_VALUE})
+    return _object(parts if "remove" in names else {**parts, "value": value})
 
 
 def _many(items: JsonObject, most: int, *, least: int = 0) -> JsonObject:

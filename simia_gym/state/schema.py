@@ -23,7 +23,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationInfo,
+    model_validator,
+)
 
 from simia_gym.common.dotted_names import load_function
 from simia_gym.common.files import Lines, read_json
@@ -31,7 +40,7 @@ from simia_gym.common.schema_errors import json_schema_validator
 from simia_gym.common.validation import StrictModel, Where, validated
 from simia_gym.errors import DomainError, InputError, PatchError, did_you_mean
 from simia_gym.state import State, make_pointer, pointer_parts
-from simia_gym.types import Row
+from simia_gym.types import JsonObject, Row
 
 Operator: TypeAlias = Literal["==", "!=", "<=", ">=", "<", ">"]
 _COMPARE: Mapping[Operator, Callable[[Any, Any], bool]] = {
@@ -93,6 +102,20 @@ class TableSchema(StrictModel):
     key: Annotated[Steps | None, BeforeValidator(_key, json_schema_input_type=str | None)] = None
     row: Annotated[Any, BeforeValidator(json_schema_validator, json_schema_input_type=dict[str, Any] | None)] = None
     foreign_keys: dict[Pointer, str] = Field({}, description='An object such as {"/field": "table"}.')
+    _shape: JsonObject | None = PrivateAttr(None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep(cls, value: Any, made_of: ModelWrapValidatorHandler[TableSchema]) -> TableSchema:
+        made = made_of(value)
+        if isinstance(value, Mapping):
+            made._shape = value.get("row")
+        return made
+
+    @property
+    def shape(self) -> JsonObject | None:
+        """The JSON Schema of a row, as it is written."""
+        return self._shape
 
 
 class Invariant(BaseModel):

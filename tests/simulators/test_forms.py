@@ -19,12 +19,14 @@ from simia_gym.llm.structured import fits_strict, form_of
 from simia_gym.llm.types import ReplySchema
 from simia_gym.rewards.judge.judge import REPLY as VERDICT
 from simia_gym.simulators.forms import KEY, ledger_form, reference_form
+from simia_gym.state.schema import StateSchema
 from simia_gym.types import JsonObject
 from simia_gym.users.llm import OPENING, REPLY
 
 from .desk import LAKE, MEMBER, put
 
 LIMITS = Limits(operations=3, observation=400)
+OPEN = StateSchema.model_validate({"tables": {"books": {"open": True}}})
 NEVER = DeclaredError("never", "It cannot be.")
 object.__setattr__(NEVER, "condition", lambda state, arguments: False)  # as loading does
 CODES = (DeclaredError("gone", "It is gone."), NEVER)
@@ -64,7 +66,8 @@ CASES: list[tuple[str, dict[str, Any], JsonObject, bool]] = [
 
 
 def form(domain: Domain, tool: str, marks: dict[str, Any], *, opens: bool = False, cut: bool = False) -> ReplySchema:
-    return ledger_form(replace(domain.specs[tool], **marks), LIMITS, opens=opens, cut=cut)
+    schema = OPEN if opens else None
+    return ledger_form(replace(domain.specs[tool], **marks), LIMITS, schema=schema, cut=cut)
 
 
 def sent(reply: ReplySchema) -> JsonObject:
@@ -136,7 +139,7 @@ def endless(schema: Any, place: str) -> Iterator[str]:
 
 
 def test_every_text_and_every_list_has_an_end(domain: Domain) -> None:
-    made = [ledger_form(spec, LIMITS, opens=True, cut=True) for spec in domain.specs.values()]
+    made = [ledger_form(spec, LIMITS, schema=OPEN, cut=True) for spec in domain.specs.values()]
     made += [reference_form(spec, LIMITS) for spec in domain.specs.values()]
     schemas = [*map(sent, made), sent(VERDICT), REPLY.schema, OPENING.schema]
     assert [place for schema in schemas for place in endless(schema, "")] == []
