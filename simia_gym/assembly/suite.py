@@ -51,6 +51,7 @@ class Suite:
         model_names: Names of the models in use, by role.
         reward: Judges the episodes.
         warnings: Sentences about settings with unexpected effects.
+        prepare_episode: Called with every new episode, if given.
 
     Raises:
         InputError: A setting does not fit the domain, or a model is not configured.
@@ -59,6 +60,7 @@ class Suite:
 
     def __init__(self, config: EnvConfig, resources: Resources | None = None, mark: bytes = b"") -> None:
         self.config, self.resources = config, resources or Resources()
+        self.prepare_episode: Callable[[Episode], None] | None = None
         with foreign_code(folder_of(config)):
             self.domain: Domain = domain_of(config, mark)
         if config.generated and self.domain.generator is None:
@@ -282,7 +284,7 @@ class Suite:
 
     def episode(self) -> Episode:
         """Make an episode that is independent of all others."""
-        return Episode(
+        episode = Episode(
             self.domain,
             simulator=self.make_simulator(),
             user=self.make_user(),
@@ -294,6 +296,9 @@ class Suite:
             history=self.history,
             dialect=self.config.dialect,
         )
+        if self.prepare_episode is not None:
+            self.prepare_episode(episode)
+        return episode
 
 
 def folder_of(config: EnvConfig) -> Path:

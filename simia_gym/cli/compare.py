@@ -3,34 +3,70 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from simia_gym.cli.options import AsJson
+from simia_gym.assembly.resources import Resources
+from simia_gym.assembly.settings import MODELS, EnvConfig
+from simia_gym.assembly.sources import ModelSources
+from simia_gym.assembly.suite import LLM
+from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
+from simia_gym.cli.terminal.playing import play_and_show
+from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
 from simia_gym.common.writing import check_output, write_whole
+from simia_gym.domain.registration import resolve_env
 from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.compare import compare_records
 from simia_gym.evaluation.comparing.comparison import MARK, Comparison
-from simia_gym.evaluation.comparing.files import Records
+from simia_gym.evaluation.comparing.files import Records, record_files
+from simia_gym.evaluation.comparing.forced import Forcing, Mode
 from simia_gym.evaluation.comparing.page import comparison_page
+from simia_gym.evaluation.comparing.sides import SideSpec, read_side
 from simia_gym.evaluation.comparing.tables import comparison_parts
+from simia_gym.rollout.run import Ended, Run, RunSettings, opened
+from simia_gym.types import JsonObject
 from simia_gym.viewer.pages import MARK as PAGE
 from simia_gym.viewer.pages import require_view, write_page
 
 _BEGINNING = (encode({"made_by": MARK}).rstrip(b"}"),)
+_ANYBODY = "null"
+"""The policy of a run whose actions are forced."""
+_LIMITS = ("record_cassette", "replay_cassette", "max_cost", "max_calls", "max_tokens")
+_OMITTED = ("policy", "episodes", "group", "out", "simulator", "ray", "ray_address", "ray_workers")
 
 
+@with_options(RunSettings, EnvConfig, ModelSources, omit=_OMITTED, defaults={"trials": 1, "split": "test"})
 def compare_sides(
+    typed: Typed,
     words: Annotated[
         list[str],
-        typer.Argument(metavar="LEFT RIGHT", help="The reference, and what is compared with it: records or folders."),
+        typer.Argument(
+            metavar="LEFT RIGHT | ENV",
+            help="Two records or folders of records, the reference first; or the environment to play on both sides.",
+        ),
     ],
     *,
+    left: Annotated[
+        str | None,
+        typer.Option(metavar="SIDE", help="The reference: world, llm,model=NAME, prompt=compact, ...; or a record."),
+    ] = None,
+    right: Annotated[
+        str | None, typer.Option(metavar="SIDE", help="What is compared with it, written in the same way.")
+    ] = None,
+    policies: Annotated[str, typer.Option(metavar="P,Q", help="The policies to play, with commas between.")] = "expert",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the records that are played.")] = None,
+    open_loop: Annotated[
+        bool, typer.Option(help="Force the left side's actions on the right side, each step in the left side's state.")
+    ] = False,
+    drift: Annotated[
+        bool, typer.Option(help="Force the left side's actions; the right side goes on from its own state.")
+    ] = False,
     min_agreement: Annotated[
         float | None,
         typer.Option(metavar="X", min=0, max=1, help="Exit with 1 if observations or rewards agree less (0 to 1)."),
@@ -43,33 +79,153 @@ def compare_sides(
         Path | None,
         typer.Option(metavar="FILE", help="Write it there as a page, with each pair side by side; see `simia view`."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Random seed of the bootstrap.")] = 0,
+    verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
     """Compare two sides on the same tasks: observations, changes, rewards, first divergence, order of policies.
 
     Returns:
-        The exit code: 0, or 1 if the comparison does not pass ``--min-agreement`` or ``--max-flips``.
+        The exit code: 0; 1 if the comparison does not pass ``--min-agreement`` or ``--max-flips``, or if episodes are
+        invalid; 130 if it was interrupted.
 
     Raises:
-        InputError: The records cannot be compared.
+        InputError: The sides cannot be played or compared.
+    """
+    output, settings = Output(json), typed.make(RunSettings)
+    if report is not None:
+        check_output(report, "--report", _BEGINNING, [Path(word) for word in words if Path(word).is_file()])
+    if html is not None:
+        require_view()
+        check_output(html, "--html", (PAGE,), [Path(word) for word in words if Path(word).is_file()])
+    code, labels = 0, None
+    if left is None and right is None:
+        paths = _two_records(words, typed, {"--out": out, "--open-loop": open_loop, "--drift": drift})
+    else:
+        if left is None or right is None or len(words) != 1:
+            what = "one environment is played on two sides"
+            raise InputError(what, where="ENV", fix="Give ENV --left SIDE --right SIDE --out DIR.")
+        if open_loop and drift:
+            raise InputError("open loop and drift are two ways", where="--drift", fix="Give one of them.")
+        mode: Mode | None = "open-loop" if open_loop else "drift" if drift else None
+        sides = (read_side(left, "--left"), read_side(right, "--right"))
+        playing = _Playing(typed, words[0], policies.split(","), out, mode, output, verbose)
+        code, paths = playing.play(*sides)
+        labels = (left, right if left != right else f"{right} (right)")
+        if code not in (0, 1):
+            return code
+    with closing(Records([paths[0]])) as first, closing(Records([paths[1]])) as second:
+        found = compare_records(first, second, labels=labels, seed=settings.seed)
+        if html is not None:
+            write_page(html, comparison_page(found, first, second))
+            output.say(f"page: {html}")
+    return max(code, _show(output, found, min_agreement, max_flips, report))
+
+
+def _two_records(words: list[str], typed: Typed, more: dict[str, object]) -> list[Path]:
+    """The records of both sides, of which nothing is played.
+
+    Raises:
+        InputError: There are not two, or an option is for playing.
     """
     if len(words) != 2:
         what = f"two sides are compared, and here are {len(words)}"
-        raise InputError(what, where="LEFT RIGHT", fix="Give the reference and what is compared with it.")
-    records = [Path(word) for word in words if Path(word).is_file()]
-    if report is not None:
-        check_output(report, "--report", _BEGINNING, records)
-    if html is not None:
-        require_view()
-        check_output(html, "--html", (PAGE,), records)
-    output = Output(json)
-    with closing(Records([Path(words[0])])) as left, closing(Records([Path(words[1])])) as right:
-        found = compare_records(left, right, seed=seed)
-        if html is not None:
-            write_page(html, comparison_page(found, left, right))
-            output.say(f"page: {html}")
-    return _show(output, found, min_agreement, max_flips, report)
+        raise InputError(what, where="LEFT RIGHT", fix="Give two records, or ENV --left SIDE --right SIDE --out DIR.")
+    flags = [flag for flag, value in more.items() if value]
+    flags += [option.flag for option in typed.changed() if option.name != "seed"]
+    if flags:
+        fix = "Leave it out, or name an environment with --left and --right."
+        raise InputError("nothing is played where records are compared", where=flags[0], fix=fix)
+    return [Path(word) for word in words]
+
+
+class _Playing:
+    """Plays the sides that are not there yet, each policy into a record of its own."""
+
+    def __init__(
+        self,
+        typed: Typed,
+        env: str,
+        policies: list[str],
+        out: Path | None,
+        mode: Mode | None,
+        output: Output,
+        verbose: bool,
+    ) -> None:
+        if out is None:
+            raise InputError("the records need a place", where="--out", fix="Give --out DIR.")
+        if out.exists() and not out.is_dir():
+            raise InputError("is no folder", where=f"--out {out}", fix="Give another folder.")
+        self.typed, self.env, self.policies, self.out = typed, env, policies, out
+        self.mode, self.output, self.verbose = mode, output, verbose
+        self.settings, self.sources = typed.make(RunSettings), typed.make(ModelSources)
+
+    def play(self, left: SideSpec, right: SideSpec) -> tuple[int, list[Path]]:
+        """Play both sides; return the highest exit code and where the records of both sides are."""
+        if right.record is not None and self.mode is not None:
+            what = "the right side is a record, and nothing can be forced on it"
+            raise InputError(what, where="--right", fix="Give the record as --left.")
+        folders = [side.record or self.out / name for name, side in (("left", left), ("right", right))]
+        if self.mode is not None:
+            folders[1] = self.out / f"right.{self.mode}"
+        with opened(self.settings, self.sources, []) as resources:
+            code = self._side(left, folders[0], resources)
+            if code < 2:
+                code = max(code, self._side(right, folders[1], resources, folders[0] if self.mode else None))
+        return code, folders
+
+    def _side(self, side: SideSpec, folder: Path, resources: Resources, reference: Path | None = None) -> int:
+        """Play one side; with a reference, repeat its actions."""
+        if side.record is not None:
+            return 0
+        codes = [0]
+        sources = self.sources
+        if _without_models(side):
+            sources = replace(sources, **dict.fromkeys(_LIMITS))
+            resources = Resources(budget=resources.budget, cassette=resources.cassette)
+        players = self.policies if reference is None else record_files([reference])
+        for player in players:
+            if isinstance(player, str):
+                settings = replace(self.settings, policy=player, out=folder / f"{slug(player)}.jsonl")
+                run = Run(self._config(side), settings, sources, resources)
+            else:
+                assert self.mode is not None
+                settings = replace(self.settings, policy=_ANYBODY, out=folder / player.name)
+                run = Run(self._config(side), settings, sources, resources)
+                forcing = Forcing(player, self.mode)
+                run.force(forcing.policy, forcing.policy_hash, self.mode, forcing)
+                run.suite.prepare_episode = forcing.prepare
+            self.output.say(f"\n{side.text} · {run.policy}")
+            codes.append(play_and_show(self.output, run, self._tell, verbose=self.verbose))
+            if codes[-1] > 1:
+                break
+        return max(codes)
+
+    def _config(self, side: SideSpec) -> EnvConfig:
+        chosen = self.typed.values(EnvConfig)
+        env, domain = resolve_env(self.env, chosen.pop("domain", None))
+        roles = self.sources.roles()
+        for role, given in side.roles.items():
+            roles[role] = {**roles.get(role, {}), **given}
+        chosen |= side.settings
+        if chosen.get("simulator") != "hybrid":
+            chosen.pop("routes", None)
+        if _without_models(side):
+            fields, roles = EnvConfig.fields(), {}
+            for name in [name for name in chosen if name in fields and name not in side.settings]:
+                extra = fields[name].json_schema_extra
+                if isinstance(extra, dict) and extra.get("panel") == MODELS:
+                    del chosen[name]
+        return EnvConfig(env=env, domain=domain, roles=roles, **chosen)
+
+    def _tell(self, output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
+        for line in lines:
+            output.say(line)
+
+
+def _without_models(side: SideSpec) -> bool:
+    """Whether a side is code alone, so that the common settings of models are not for it."""
+    given = side.settings
+    return given.get("simulator") == "world" and given.get("user") != LLM and given.get("judge") is None
 
 
 def _show(

@@ -33,6 +33,13 @@ class Fate(NamedTuple):
     delay: float
 
 
+class Answer(NamedTuple):
+    """A reply, and the kinds of mistakes that were injected into it."""
+
+    reply: Reply
+    injected: tuple[str, ...]
+
+
 class Oracle:
     """Answers chat-completions requests correctly, except for configured mistakes.
 
@@ -82,7 +89,7 @@ class Oracle:
             delay *= chance.lognormvariate(0.0, options.latency_sigma)
         return Fate(chance, fault, delay)
 
-    def answer(self, raw: bytes, chance: Random) -> Reply:
+    def answer(self, raw: bytes, chance: Random) -> Answer:
         """Answer a request, given its body and its random generator from `fate`.
 
         Four bytes count as a token; cached tokens are those of a prefix that an earlier prompt shared.
@@ -94,9 +101,9 @@ class Oracle:
         model = str(request.body.get("model") or "oracle")
         self._check(request, model)
         self.count("requests", request.part)
-        text = self._text(request, chance)
+        text, injected = self._text(request, chance)
         usage = Usage(*self._prompt_tokens(request), completion=len(text.encode()) // _BYTES_A_TOKEN + 1)
-        return Reply(text, text, model=model, usage=usage)
+        return Answer(Reply(text, text, model=model, usage=usage), tuple(injected))
 
     def _check(self, request: ParsedRequest, model: str) -> None:
         options = self.options
@@ -109,10 +116,12 @@ class Oracle:
         if request.body.get("stream"):
             raise Refused("'stream' is not supported", code="unsupported_parameter")
 
-    def _text(self, request: ParsedRequest, chance: Random) -> str:
+    def _text(self, request: ParsedRequest, chance: Random) -> tuple[str, list[str]]:
+        """The reply, and the kinds of mistakes that were injected into it."""
         part = request.part
+        mistakes: list[str] = []
         if part == "plain":
-            return _plain_reply(request)
+            return _plain_reply(request), mistakes
         if part == "ledger":
             truth = answer_ledger(request, self._domains)
             if self.options.plausible:
@@ -130,7 +139,7 @@ class Oracle:
             reply, obeyed = obey(reply, orders(request))
             if obeyed:
                 self._counts["obeyed"][part] += obeyed
-        return encode(reply).decode()
+        return encode(reply).decode(), mistakes
 
     def _prompt_tokens(self, request: ParsedRequest) -> tuple[int, int]:
         """The number of tokens of the prompt, and how many of them are cached."""

@@ -1,7 +1,8 @@
-"""Injects mistakes into correct replies: wrong values, missed writes, spurious writes, errors with effects.
+"""Injects mistakes into correct replies: wrong values, missed and spurious writes, errors with effects, observations.
 
-Each kind of mistake has its own rate and is injected only into replies that admit it. The observation stays correct, as
-from a model that describes the right change but writes a different one.
+Each kind of mistake has its own rate and is injected only into replies that admit it. All but the last leave the
+observation correct, as from a model that describes the right change but writes a different one; the last leaves the
+changes correct and says one wrong value.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
+from simia_gym.common.json_encoding import decode, encode
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.simulator import LedgerAnswer
 from simia_gym.state import make_pointer, pointer_parts, thaw
 from simia_gym.types import JsonObject, Op
 
-KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects")
+KINDS = ("wrong_value", "missed_write", "spurious_write", "error_with_effects", "wrong_observation")
 
 
 def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) -> tuple[JsonObject, list[str]]:
@@ -42,7 +44,30 @@ def make_mistakes(answer: LedgerAnswer, options: OracleOptions, chance: Random) 
     if drawn["spurious_write"]:
         ops.append(_some_op(answer, chance, allowed=False))
         made.append("spurious_write")
-    return {**reply, "outcome": outcome, "error_code": code, "ops": ops}, made
+    changed = {**reply, "outcome": outcome, "error_code": code, "ops": ops}
+    said = _misquoted(reply.get("observation", ""), chance) if drawn["wrong_observation"] and not error else None
+    if said is not None:  # where code renders the observation, a reply has none
+        changed["observation"] = said
+        made.append("wrong_observation")
+    return changed, made
+
+
+def _misquoted(observation: str, chance: Random) -> str | None:
+    """The observation with one value of its JSON altered, or its last word; ``None`` if there is nothing to alter."""
+    try:
+        value: Any = decode(observation)
+    except ValueError:
+        return _other(observation) if observation else None
+    places = [*_leaves([value])]
+    if not places:
+        return None
+    path, leaf = places[chance.randrange(len(places))]
+    whole: Any = [value]
+    part = whole
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = _other(leaf)
+    return encode(whole[0]).decode()
 
 
 def _alter_one(ops: list[Op], chance: Random) -> bool:

@@ -60,6 +60,9 @@ class OracleOptions(Settings):
         ge=0,
         le=1,
     )
+    wrong_observation_rate: float = setting(
+        0.0, "Share of answers whose observation says another value than the state.", metavar="R", ge=0, le=1
+    )
     stubborn: bool = setting(False, "Apply these rates to repaired answers, too.")
     lenient_judge: bool = setting(False, "The judge finds every criterion met, with a real quote.")
     no_structured: bool = setting(False, "Refuse response_format.")

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
-from simia_gym.llm.types import Reply
-from simia_gym.oracle.answering import Fate, Oracle
+from simia_gym.oracle.answering import Answer, Fate, Oracle
 from simia_gym.oracle.options import OracleOptions
 from simia_gym.oracle.reading import Refused
 
@@ -126,7 +125,7 @@ class OracleServer:
         except Exception as error:  # a bug in the domain's code: retrying cannot help
             return self._refuse(Refused(f"{type(error).__name__}: {error}", code="oracle_bug"))
         if fate.fault is None:
-            return self._json(_completion(answer, answer.text))
+            return self._json(_completion(answer, answer.reply.text))
         self.oracle.count("faults", fate.fault)
         return await self._spoil(request, answer, fate.fault)
 
@@ -141,13 +140,14 @@ class OracleServer:
                 await asyncio.wait_for(self._closing.wait(), self.options.hang)
         return self._drop(request, reset=fate.fault == "reset")
 
-    async def _spoil(self, request: web.BaseRequest, answer: Reply, fault: str) -> web.StreamResponse:
+    async def _spoil(self, request: web.BaseRequest, answer: Answer, fault: str) -> web.StreamResponse:
         """Inject a fault that makes the answer unusable."""
+        text = answer.reply.text
         if fault == "empty":
             return self._json(_completion(answer, ""))
         if fault == "cut":
-            return self._json(_completion(answer, answer.text[: len(answer.text) // 2]))
-        body = encode(_completion(answer, answer.text))
+            return self._json(_completion(answer, text[: len(text) // 2]))
+        body = encode(_completion(answer, answer.reply.text))
         if fault == "malformed":
             return self._response(body=body[: len(body) // 2] + b"]]", content_type="application/json")
         response: web.StreamResponse = self._web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -222,13 +222,14 @@ def serve_in_thread(options: OracleOptions | None = None) -> Iterator[OracleServ
 _WRONG_KEY = Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
 
 
-def _completion(answer: Reply, text: str) -> dict[str, Any]:
-    usage = answer.usage
+def _completion(answer: Answer, text: str) -> dict[str, Any]:
+    usage = answer.reply.usage
     return {
         "id": "chatcmpl-oracle",
         "object": "chat.completion",
         "created": 0,
-        "model": answer.model,
+        "model": answer.reply.model,
+        "injected": list(answer.injected),
         "choices": [
             {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
         ],

@@ -64,6 +64,7 @@ class Plan:
         domain_hash: Content hash of the domain.
         policy: Name of the policy in the record.
         policy_hash: Content hash of the policy's source; ``None`` for policies of this package.
+        forced: How `simia compare` forces the actions of a reference: ``open-loop`` or ``drift``.
         seed: Seed of the rollout; all episode seeds are derived from it.
         group: Episodes per group; all episodes of a group play the same task.
         episodes: Episodes in total; ``None`` for tasks x group. If it is not a multiple of ``group``, the last group is
@@ -77,6 +78,7 @@ class Plan:
     group: int = 1
     episodes: int | None = None
     policy_hash: str | None = None
+    forced: str | None = None
     config_json: JsonObject = field(init=False, repr=False, compare=False)
     """The environment's settings as written to every line of the record; read-only, because all lines share them."""
 
@@ -104,7 +106,8 @@ class Plan:
     def run(self) -> JsonObject:
         """The settings of the rollout that all lines of a record share, besides environment and policy."""
         shared: JsonObject = {"seed": self.seed, "group": self.group}
-        return shared if self.policy_hash is None else {**shared, "policy_hash": self.policy_hash}
+        more = {"policy_hash": self.policy_hash, "forced": self.forced}
+        return shared | {name: value for name, value in more.items() if value is not None}
 
 
 def episode_seed(seed: int, task_id: str, member: int) -> int:
@@ -149,7 +152,7 @@ def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:
 
 def make_job(plan: Plan, task: Task, member: int) -> Job:
     """Make the job of one episode."""
-    played = [plan.policy, plan.policy_hash, plan.seed, member]
+    played = [plan.policy, plan.policy_hash, plan.seed, member, *([] if plan.forced is None else [plan.forced])]
     return Job(
         task=task,
         member=member,

@@ -108,6 +108,9 @@ class _Replayer:
         Returns:
             The number of answers that were the same only up to masks.
         """
+        if "forced" in record.run:
+            reason = "its actions were forced by simia compare; only an episode that was played can be replayed"
+            raise _DivergenceError(None, "/run/forced", record.run["forced"], None, reason)
         suite = self._load(record)
         now = suite.domain.hash
         if now != record.domain_hash:
@@ -150,7 +153,8 @@ class _Replayer:
         with foreign_code(suite.domain.folder):
             episode = suite.episode()
         repeated = episode.simulator = RepeatingSimulator(episode.simulator, suite.domain, record.events)
-        policy = _Recorded(record)
+        policy = RecordedPolicy(record.events, record.fault)
+        policy.native_tools = is_native(record)
         self._models.load(record.events, record.fault)
         self._pins.clear()  # each record is verified independently
         group = world_group(record.run.get("seed", 0), record.group)
@@ -167,18 +171,19 @@ def _as_now(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, "roles": roles} if roles else config
 
 
-class _Recorded:
+class RecordedPolicy:
     """A policy that repeats the recorded actions, and then the fault that ended the episode, if there was one."""
 
-    def __init__(self, record: Record) -> None:
-        self._actions = iter([event for event in record.events if event["type"] == "action"])
-        self._fault = record.fault
-        self.native_tools = is_native(record)
+    def __init__(self, events: Sequence[JsonObject], fault: JsonObject | None) -> None:
+        self._actions = iter([event for event in events if event["type"] == "action"])
+        self._fault = fault
+        self.native_tools = False
         # If the policy's limit ended the episode, truncate it after the last action: a recorded fault is the judge's.
-        ends = [event.get("reason") for event in record.events if event["type"] == "end"]
+        ends = [event.get("reason") for event in events if event["type"] == "end"]
         self._limit = next((end for end in ends if end in LIMITS and end != TURN_LIMIT), None)
 
     def act(self, messages: Sequence[Message]) -> str:
+        """Repeat the next action."""
         for event in self._actions:
             fields: JsonObject = {name: event[name] for name in ("provider", "finish_reason") if name in event}
             return RecordedAction(event["text"], fields)

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from simia_gym.common.settings import Settings, setting
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import NO_MATTER
-from simia_gym.policies import PolicyOptions, policy_hash, policy_names
+from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
 from simia_gym.policies.load import extra_policies
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan, content_key, plain_config
@@ -130,6 +130,18 @@ class Run:
         self.path = settings.out or record_path(self.name, self.policy, resume=settings.resume)
         if sources.max_cost is not None:
             check_prices({**self.suite.models.places(self.suite.model_names), **self.places})
+
+    def force(self, policy: str, policy_hash: str | None, how: str, make_policy: Callable[[], Policy]) -> None:
+        """Repeat the actions of recorded episodes instead of asking a policy.
+
+        Args:
+            policy: Name of the policy that was recorded.
+            policy_hash: Its content hash.
+            how: Written to the record, whose episodes cannot be replayed.
+            make_policy: Makes the policy that repeats them.
+        """
+        self.policy, self._make_policy, self.places = policy, make_policy, {}
+        self.plan = replace(self.plan, policy=policy, policy_hash=policy_hash, forced=how)
 
     @property
     def name(self) -> str:

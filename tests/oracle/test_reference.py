@@ -51,6 +51,6 @@ def test_a_long_history_is_read_and_not_executed_again() -> None:
         body = json.dumps({"model": "m", "messages": history}).encode()
         calls, answer = calls_in(oracle.answer, body, oracle.fate(body).chance)
         took.append(calls)
-        history.append(model(answer.text))
+        history.append(model(answer.reply.text))
     # Reading a turn again costs some 70 calls, and executing its call again several hundred.
     assert (took[-1] - took[1]) / len(took) < took[1] / 3

@@ -15,6 +15,8 @@ from simia_gym.evaluation.comparing.files import Records
 from simia_gym.evaluation.comparing.pairing import differing, pair_up
 
 PathOrPaths = str | Path | Sequence[str | Path]
+MOST_STEPS = 20
+"""Agreement by the number of the call is given up to this one."""
 _FEW_POLICIES = 6
 """With fewer policies, Kendall's tau says little."""
 
@@ -50,6 +52,7 @@ def compare_records(
     _check_domains(first, second)
     warnings = [*first.warnings, *second.warnings]
     compared = differing(first.settings, second.settings)
+    mode = str((compared.pop("forced", None) or (None, None))[1] or "closed-loop")
     renamed: dict[str, str] = {}
     if len(first.policies) == len(second.policies) == 1:
         (one,), (two,) = first.policies, second.policies
@@ -65,15 +68,16 @@ def compare_records(
     if not pairing.both:
         what = "both sides have no episode in common: no policy plays the same task on both"
         raise InputError(what, where="compare", fix="Play the same tasks, with the same policies, on both sides.")
-    pairs, tools, bases = list[Pair](), dict[str, dict[str, int]](), Bases()
+    pairs, tools, bases = list[Pair](), dict[str | int, dict[str, int]](), Bases()
     for key in pairing.both:
         left = (keys[key], *key[1:])
         label = key[0] if left == key else f"{left[0]} | {key[0]}"
         pair, calls = compare_episodes(first.read(left), second.read(key), bases, label)
         pairs.append(pair)
-        for tool, same in calls:
-            by_task = tools.setdefault(tool, {})
-            by_task[pair.task] = by_task.get(pair.task, 0) + (1 << 32) + same
+        for number, (tool, same) in enumerate(calls, start=1):
+            for name in (tool, min(number, MOST_STEPS)):
+                by_task = tools.setdefault(name, {})
+                by_task[pair.task] = by_task.get(pair.task, 0) + (1 << 32) + same
     figures = figures_of(pairs, tools, seed)
     if 1 < len(figures.policies) < _FEW_POLICIES:
         warnings.append(
@@ -104,6 +108,8 @@ def compare_records(
         pairs=tuple(pairs),
         seed=seed,
         resamples=RESAMPLES,
+        mode=mode,
+        steps=figures.steps,
         warnings=tuple(warnings),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -224,6 +224,8 @@ class Comparison:
         pairs: The compared pairs.
         seed: Random seed of the bootstrap.
         resamples: Number of resamples of the bootstrap.
+        mode: ``closed-loop``; or ``open-loop`` or ``drift`` if the actions of the left side were forced on the right.
+        steps: Agreement of observations by the number of the call in its episode; the last also counts later calls.
         warnings: What the reader should know.
     """
 
@@ -239,6 +241,8 @@ class Comparison:
     pairs: tuple[Pair, ...]
     seed: int
     resamples: int
+    mode: str = "closed-loop"
+    steps: Mapping[int, Figure] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -280,11 +284,11 @@ class Comparison:
         """
         out: JsonObject = {"made_by": MARK, "v": VERSION, "confidence": 0.95}
         out["bootstrap"] = {"seed": self.seed, "resamples": self.resamples}
-        out |= {name: getattr(self, name) for name in ("env", "domain_hash")}
+        out |= {name: getattr(self, name) for name in ("env", "domain_hash", "mode")}
         out |= {"left": _plain(self.left), "right": _plain(self.right)}
         out["compared"] = {name: list(values) for name, values in self.compared.items()}
-        for name in ("figures", "tools"):
-            out[name] = {key: _plain(one) for key, one in getattr(self, name).items()}
+        for name in ("figures", "tools", "steps"):
+            out[name] = {str(key): _plain(one) for key, one in getattr(self, name).items()}
         out |= {name: [_plain(one) for one in getattr(self, name)] for name in ("policies", "flips")}
         out["divergences"] = [
             {"kind": kind, "who": who, "pairs": count} for (kind, who), count in self.divergences.items()
@@ -328,12 +332,12 @@ def _plain(value: Any) -> Any:
 
 def _flat(pair: Pair) -> Iterator[tuple[str, Any]]:
     """The columns of a pair."""
-    for field in dataclasses.fields(pair):
-        value = getattr(pair, field.name)
+    for column in dataclasses.fields(pair):
+        value = getattr(pair, column.name)
         if isinstance(value, Played):
-            yield from ((f"{field.name}_{each.name}", getattr(value, each.name)) for each in dataclasses.fields(value))
-        elif field.name == "divergence":
+            yield from ((f"{column.name}_{each.name}", getattr(value, each.name)) for each in dataclasses.fields(value))
+        elif column.name == "divergence":
             for each in dataclasses.fields(Divergence):
                 yield f"divergence_{each.name}", None if value is None else getattr(value, each.name)
         else:
-            yield field.name, value
+            yield column.name, value

@@ -249,7 +249,7 @@ class _Walk:
 
     def _differ(self, kind: Kind, a: Mapping[str, Any], b: Mapping[str, Any], who: str, left: str, right: str) -> None:
         if self.first is None:
-            turn = max(a["turn"], b["turn"])
+            turn = max(a.get("turn", 0), b.get("turn", 0))
             shown = (one_line(text, _LONGEST) for text in _from_difference(left, right))
             self.first = Divergence(turn, who, kind, *shown, a["i"], b["i"])
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from simia_gym.evaluation.comparing.comparison import Figure, Pair, PolicyScore
 from simia_gym.rollout.summary import wilson
 
-RESAMPLES = 2_000
+RESAMPLES = 1_000
 _AT_ONCE = 25
 _LOW, _HIGH = 0.025, 0.975
 _FEW = 1e-12
@@ -93,6 +93,7 @@ class Figures(NamedTuple):
     figures: dict[str, Figure]
     tools: dict[str, Figure]
     policies: tuple[PolicyScore, ...]
+    steps: dict[int, Figure]
 
 
 class _Columns:
@@ -110,13 +111,12 @@ class _Columns:
 
     def draw(self, seed: int) -> None:
         """Draw the resamples."""
-        tasks, columns = self.values.shape
-        self.drawn = np.empty((RESAMPLES, columns))
+        rows, times = np.unique(self.values, axis=0, return_counts=True)
+        tasks = len(self.values)
         chance = np.random.default_rng(seed)
-        for start in range(0, RESAMPLES, _AT_ONCE):
-            chosen = chance.integers(0, tasks, size=(_AT_ONCE, tasks)) + np.arange(_AT_ONCE)[:, None] * tasks
-            times = np.bincount(chosen.ravel(), minlength=_AT_ONCE * tasks).reshape(_AT_ONCE, tasks)
-            self.drawn[start : start + _AT_ONCE] = times.astype(float) @ self.values
+        # A resample depends only on how often each distinct row is drawn.
+        parts = [chance.multinomial(tasks, times / tasks, size=_AT_ONCE) @ rows for _ in range(0, RESAMPLES, _AT_ONCE)]
+        self.drawn = np.concatenate(parts)
 
     def of(self, name: str) -> Sums:
         """The sums of the tasks."""
@@ -128,12 +128,12 @@ class _Columns:
         return self.drawn[:, places] if drawn else self.values[:, places].sum(axis=0, keepdims=True)
 
 
-def figures_of(pairs: Sequence[Pair], tools: Mapping[str, Mapping[str, int]], seed: int) -> Figures:
+def figures_of(pairs: Sequence[Pair], tools: Mapping[str | int, Mapping[str, int]], seed: int) -> Figures:
     """Compute all figures.
 
     Args:
         pairs: The pairs.
-        tools: For each tool and task, ``calls << 32 | agreeing``.
+        tools: For each tool and task, ``calls << 32 | agreeing``; so, too, for the number of the call in its episode.
         seed: Random seed of the bootstrap.
     """
     policies = [*dict.fromkeys(pair.policy for pair in pairs)]
@@ -165,8 +165,10 @@ def figures_of(pairs: Sequence[Pair], tools: Mapping[str, Mapping[str, int]], se
     scores = tuple(_policy(columns, policy, number) for number, policy in enumerate(policies))
     found["policy_order"] = _order(columns, len(policies))
     found["largest_over_estimate"] = _over_estimate(scores)
-    by_tool = {tool: _ratio(columns, f"tool/{tool}", _NO_CALL, True) for tool in sorted(tools)}
-    return Figures(found, by_tool, scores)
+    of_each = {tool: _ratio(columns, f"tool/{tool}", _NO_CALL, True) for tool in sorted(tools, key=str)}
+    by_tool = {tool: one for tool, one in of_each.items() if isinstance(tool, str)}
+    steps = {step: of_each[step] for step in sorted(step for step in of_each if isinstance(step, int))}
+    return Figures(found, by_tool, scores, steps)
 
 
 def _ratio(columns: _Columns, name: str, without: str, counts: bool) -> Figure:

@@ -50,7 +50,7 @@ class Records:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.paths = [*_files(paths)]
+        self.paths = [*record_files(paths)]
         self.policies: dict[str, str | None] = {}
         self.warnings: list[str] = []
         self.env = self.domain_hash = ""
@@ -154,7 +154,7 @@ class Records:
                 raise InputError(what, where=where, fix="Give each side one setting.")
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def record_files(paths: Sequence[Path]) -> Iterator[Path]:
     """The record files; of a folder, those directly in it."""
     for path in paths:
         if not path.is_dir():

@@ -40,10 +40,15 @@ def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
     """The tables and lines that show a comparison."""
     compared = ", ".join(f"{name} {_short(a)} | {_short(b)}" for name, (a, b) in found.compared.items())
     yield Text(f"{found.env.removeprefix('simia/')} · left {found.left.label} · right {found.right.label}")
+    if found.mode != "closed-loop":
+        yield Text(f"{found.mode}: the actions and the user's messages of the left side are forced on the right side")
     yield Text(f"compared: {compared or 'nothing, all settings are the same'}")
     yield _figures("figure", figures_of(found))
     if found.tools:
         yield _figures("observation by tool", _cells({name: (True, one) for name, one in found.tools.items()}))
+    if found.mode == "drift":
+        steps = {str(number): (True, one) for number, one in found.steps.items()}
+        yield _figures("observation by call", _cells(steps))
     if len(found.policies) > 1:
         yield _policies(found)
     yield from map(Text, _lines(found))
