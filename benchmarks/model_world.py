@@ -85,7 +85,7 @@ def shared_prompt() -> dict[str, float]:
         async def complete(self, request: Any) -> Any:
             body = request.prompt.messages_json()
             prompts[-1].append("\n".join(each["content"] for each in json.loads(body)))
-            return read_reply(oracle.answer(b'{"messages":%b}' % body, Random(0)).text, request)
+            return read_reply(oracle.answer(b'{"messages":%b}' % body, Random(0)).reply.text, request)
 
     suite = load_suite(EnvConfig(env=ENV, simulator="llm", model="oracle"), Resources(models={"simulator": Watched()}))
     for task in suite.tasks[:TASKS]:

@@ -40,7 +40,7 @@ errors
 """
 LEVEL = {room: level for level, rooms in enumerate(FLOORS.split("\n")) for room in rooms.split()}
 PUBLIC_FACE = {"__init__", "__main__", "version"}  # the face names everything lazily; it is on no floor
-COMMANDS = {"command.py", "small/command.py", "sft/command.py"}
+COMMANDS = {"command.py", "serving/command.py", "small/command.py", "sft/command.py"}
 
 
 def modules(folder: Path) -> list[Path]:

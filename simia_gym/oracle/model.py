@@ -20,7 +20,7 @@ class OracleModel:
     async def complete(self, request: ChatRequest) -> Reply:
         """Answer a request, as `ChatModel` demands."""
         try:
-            raw = self._oracle.answer(b'{"messages":%b}' % request.prompt.messages_json(), Random(0)).text
+            raw = self._oracle.answer(b'{"messages":%b}' % request.prompt.messages_json(), Random(0)).reply.text
         except Refused as refused:
             raise Fault("bad_request", refused.message, role=request.role) from None
         return read_reply(raw, request)

@@ -71,7 +71,7 @@ def model(**habits: Habit) -> Iterator[str]:
         form = body.get("response_format", {}).get("json_schema", {}).get("name")
         told = "cannot be read" in body["messages"][-1]["content"] or len(body["messages"]) > 2
         asked = {"messages": [message for message in body["messages"] if "unread" not in message["content"]]}
-        text = oracle.answer(json.dumps(asked).encode(), Random(0)).text
+        text = oracle.answer(json.dumps(asked).encode(), Random(0)).reply.text
         habit = habits.get(roles.get(form, ""), as_asked)
         return 200, completion(habit(find_json(text), told) if form in roles else text), kind
 

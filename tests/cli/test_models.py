@@ -177,7 +177,20 @@ def lines(name: str) -> list[str]:
 
 def test_a_cassette_gives_the_same_bytes(simia: Simia, oracle: OracleServer, at_policy: tuple[str, ...]) -> None:
     """Of every role; `tests/domains` has faults on it."""
-    words = ["rollout", RETAIL, "--simulator", "llm", "--user", "llm", "--judge", "llm-all", "--model", "oracle"]
+    words = [
+        "rollout",
+        RETAIL,
+        "--simulator",
+        "llm",
+        "--render",
+        "model",
+        "--user",
+        "llm",
+        "--judge",
+        "llm-all",
+        "--model",
+        "oracle",
+    ]
     words += ["--json", "--episodes", "4", "--group", "2", "--max-turns", "3", *at_policy[:4]]
     place = ("--base-url", oracle.base_url, *at_policy[4:])
     first = simia(*words, *place, "--record-cassette", "c.jsonl", "--out", "a.jsonl")
@@ -232,13 +245,13 @@ def near(expected: float, real: float, factor: float) -> None:
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        (RETAIL, "llm"),
-        (RETAIL, "llm --group 4"),
+        (RETAIL, "llm --render model"),
+        (RETAIL, "llm --render model --group 4"),
         (RETAIL, "llm --strategy reference --judge llm"),
         (RETAIL, "hybrid --route get_order_details=llm"),
-        (RETAIL, "llm --user llm --judge llm-all"),
-        (RETAIL, "llm --judge llm-all --votes 3"),
-        (RETAIL, "llm --policy random"),
+        (RETAIL, "llm --render model --user llm --judge llm-all"),
+        (RETAIL, "llm --render model --judge llm-all --votes 3"),
+        (RETAIL, "llm --render model --policy random"),
         ("simia/webshop-v0", "llm"),
         ("simia/webshop-v0", "llm --strategy reference"),
         ("simia/webshop-v0", "hybrid --route search=llm"),
