@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -180,7 +180,8 @@ class _Playing:
         codes = [0]
         sources = self.sources
         if _without_models(side):
-            sources = replace(sources, **dict.fromkeys(_LIMITS))
+            nothing: dict[str, Any] = dict.fromkeys(_LIMITS)
+            sources = replace(sources, **nothing)
             resources = Resources(budget=resources.budget, cassette=resources.cassette)
         players = self.policies if reference is None else record_files([reference])
         for player in players:

@@ -81,7 +81,7 @@ def _written_by_code(request: ParsedRequest, tool: str) -> bool:
     """Whether the prompt says that code writes what the tool returns."""
     entries = request.static.blocks.get("tools") or ()
     marks = next((each.get("x-simia") for each in entries if each["function"]["name"] == tool), None)
-    return bool(marks) and marks.get("render") is True
+    return marks is not None and marks.get("render") is True
 
 
 def _idle(spec: ToolSpec, tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Op]:

@@ -54,7 +54,8 @@ def test_what_was_injected_is_found_or_was_repaired(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simia: Simia
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    oracle = OracleOptions(**{f"{kind}_rate": 0.5})
+    rate: dict[str, Any] = {f"{kind}_rate": 0.5}
+    oracle = OracleOptions(**rate)
     found, injected = played(simia, "llm,render=model", oracle, "--open-loop")
     figures = found["figures"]
     wrong = figures[MISTAKES[kind]]["count"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import mean
+from typing import Literal
 
 import pytest
 
@@ -27,7 +28,9 @@ def played(suite: Suite, tasks: Sequence[Task]) -> list[tuple[float, list[str]]]
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_buying_the_first_result_earns_much_of_the_reward_and_little_success(suite: Suite, split: str) -> None:
+def test_buying_the_first_result_earns_much_of_the_reward_and_little_success(
+    suite: Suite, split: Literal["train", "test"]
+) -> None:
     rewards = [reward for reward, _ in played(suite, suite.domain.tasks[split][:60])]
     assert 0.6 < mean(rewards) < 0.75
     assert mean(reward == 1 for reward in rewards) <= 0.25

@@ -122,9 +122,9 @@ class _Walk:
         for a, b in zip_longest(*sides, fillvalue=_NOTHING):
             if not self._step(a, b):
                 break
-        ends = [_end_of(one) for one in (left, right)]
+        one_end, other_end = _end_of(left), _end_of(right)
         if self.first is None and left.valid and right.valid and not strict_equal(left.reward, right.reward):
-            self._differ("reward", *ends, "", str(left.reward), str(right.reward))
+            self._differ("reward", one_end, other_end, "", str(left.reward), str(right.reward))
         pair = Pair(
             policy=self.policy,
             task=left.task,
@@ -250,8 +250,8 @@ class _Walk:
     def _differ(self, kind: Kind, a: Mapping[str, Any], b: Mapping[str, Any], who: str, left: str, right: str) -> None:
         if self.first is None:
             turn = max(a.get("turn", 0), b.get("turn", 0))
-            shown = (one_line(text, _LONGEST) for text in _from_difference(left, right))
-            self.first = Divergence(turn, who, kind, *shown, a["i"], b["i"])
+            one, other = (one_line(text, _LONGEST) for text in _from_difference(left, right))
+            self.first = Divergence(turn, who, kind, one, other, a["i"], b["i"])
 
     def _same_end(self) -> bool | None:
         """Whether both final states are the same, but for private tables."""
@@ -272,7 +272,7 @@ class _Walk:
                 if "ops" in event:
                     states.follow(event)
             finals.append(states.now())
-        return not any(True for _ in changed_values(*finals))
+        return not any(True for _ in changed_values(finals[0], finals[1]))
 
 
 def _public(event: Mapping[str, Any]) -> Iterator[Op]:

@@ -218,7 +218,7 @@ def _kappa(columns: _Columns) -> Figure:
 
     names = [f"cell/{place}" for place in range(4)]
     sums = columns.sums(names, drawn=False)
-    n, tasks = int(sums.sum()), int((sum(columns.of(name) for name in names) > 0).sum())
+    n, tasks = int(sums.sum()), int(np.count_nonzero(sum(columns.of(name) for name in names)))
     if not n:
         return Figure(None, None, 0, None, 0, "none", _NO_SCORE)
     value = float(kappa(sums)[0])
