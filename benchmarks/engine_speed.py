@@ -218,7 +218,7 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     results: dict[str, Any] = {}
     count, each = options.passes, options.episodes
-    for name in ("airline", "retail", "webshop"):
+    for name in ("airline", "retail", "webshop", "mind2web"):
         suite = load_suite(EnvConfig(f"simia/{name}-v0", split="train", generated=(count + 1) * each))
         made = list(suite.tasks[-(count + 1) * each :])
         scripts = expert_scripts(suite, made)

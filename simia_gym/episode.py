@@ -263,8 +263,8 @@ class Episode:
             _message("user", first.observation),
         ]
         info: JsonObject = {"task": task.id, "seed": seed, "prompt": self.prompt, "turn": 0, **names}
-        if first.info:
-            info["world"] = dict(first.info)
+        self._extras = {"world": dict(first.info)} if first.info else {}
+        info |= self._extras
         return Start(first.observation, tuple(map(dict, self._messages)), self.domain.tools, info)
 
     async def _ask(self, role: Role, ask: Callable[[StepContext], Awaitable[T]]) -> T:
@@ -355,6 +355,7 @@ class Episode:
             info: JsonObject = {"turn": self.turn}
             try:
                 ended = await self._act(text, parsed, called, info)
+                info |= self._extras
                 if ended is None and self.domain.limits_in_a_row:
                     ended = self.domain.end_in_a_row(*self._in_a_row.count(text, self.ledger.events))
                 new = tuple(self._messages[before:])
@@ -475,14 +476,13 @@ class Episode:
             made = {"name": call.name, "arguments": call.arguments, "id": call.id}
             transition = await self._ask("simulator", partial(self.simulator.call, call))
             self._record(transition, made, None)
-            message: Message = {"role": "user"}
-            if called is not None:
-                message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
+            tool: Message = {"role": "tool", "tool_call_id": call.id, "name": call.name}
+            message: Message = {"role": "user"} if called is None else tool
             message["content"] = transition.observation
             if transition.error_code is not None:
                 message["error_code"] = info["error_code"] = transition.error_code
             if transition.info:
-                info["world"] = dict(transition.info)
+                self._extras = {"world": dict(transition.info)}
             self._messages.append(frozen_dict((message,)))
             end = transition.end or (self.domain.end_of(self.state) if transition.ops else None)
             if end is not None:

@@ -40,6 +40,9 @@ class SiteWorld(World):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        if (compat := self.options.get("compat")) is not None:
+            fix = "Give recordings with data=, or leave compat out."
+            raise InputError(f"compat={compat!r} is for recorded steps", where="options.compat", fix=fix)
         self._choices, self._page = self.options.get("choices", _SIZES[1]), self.options.get("page", _PAGES[0])
         for name, value, known in (("choices", self._choices, _SIZES), ("page", self._page, _PAGES)):
             if value not in known or isinstance(value, bool):
@@ -162,7 +165,7 @@ def _do(db: Draft, session: Row, opened: Opened, node: Node, what: str, outcome:
         "past": [*session["past"], f"{opened.line(node)} -> {what}"],
     }
     if isinstance(outcome, Typing):
-        new["typed"] = outcome.typed
+        new |= {"typed": outcome.typed, "notice": outcome.notice}
     else:
         new |= _asked(db, session, outcome)
     db.put("session", "main", new)

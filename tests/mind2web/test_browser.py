@@ -105,6 +105,35 @@ def test_actions_on_the_wrong_element_are_refused(html: str, step: list[str], re
     assert reason in outcome.reason
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ('<label for="d">Day</label><input id="d" name="x" required>', "the field Day: fill in this field"),
+        ('<input name="x" aria-label="Day" required>', "the field Day: fill in this field"),
+        (
+            '<fieldset><legend>Size</legend><input type="radio" name="x" aria-label="S" required></fieldset>',
+            "the choice Size: choose one of these",
+        ),
+        (
+            '<label for="d">Sure</label><input type="checkbox" id="d" required>',
+            "the box Sure: this box must be checked",
+        ),
+    ],
+)
+def test_a_complaint_calls_a_field_as_the_page_does(fields: str, said: str) -> None:
+    assert play(f'<form>{fields}<button id="g">Go</button></form>', [["click", "g"]]) == Refusal(said)
+
+
+@pytest.mark.parametrize(
+    ("value", "noticed"), [("3 March 2025", True), ("2025-02-29", True), ("2025-03-03", False), ("", False)]
+)
+def test_what_is_no_date_leaves_the_box_empty_and_says_so(value: str, noticed: bool) -> None:
+    outcome = play('<input type="date" id="d">', [["type", "d", value]])
+    assert isinstance(outcome, Typing)
+    assert bool(outcome.notice) == noticed
+    assert list(outcome.typed.values()) == ["" if noticed else value]
+
+
 def test_complaint_names_the_first_wrong_field() -> None:
     fields = '<input name="a" value="x"><input name="b" required><input name="c" required>'
     assert play(f'<form>{fields}<button id="g">Go</button></form>', [["click", "g"]]) == Refusal(

@@ -267,9 +267,10 @@ def test_odd_options_are_named(tmp_path: Path, options: Any, said: str) -> None:
         suite(written(tmp_path), **options)
 
 
-def test_sites_are_not_played_as_published() -> None:
+@pytest.mark.parametrize("grammar", ["choice", "tools"])
+def test_sites_are_not_played_as_published(grammar: str) -> None:
     with pytest.raises(InputError, match="compat='mind2web' is for recorded steps"):
-        load_suite(EnvConfig(ENV, options={"compat": "mind2web"}))
+        load_suite(EnvConfig(ENV, grammar=grammar, options={"compat": "mind2web"}))
 
 
 @pytest.fixture

@@ -212,3 +212,12 @@ def test_a_row_that_does_not_fit_its_site_is_named(key: str, row: dict[str, str]
     whole = begun()
     rows = [(table, one) for table in ("catalogue", "account") for one in whole.keys(table)]
     assert list(mistakes(whole, rows)) == []
+
+
+def test_the_letters_stay_known_after_a_reply_that_cannot_be_read() -> None:
+    env: Any = gym.make("simia/mind2web-v0")
+    _, start = env.reset(seed=0)
+    _, _, _, _, info = env.step("I think so.")
+    assert info["error_code"] == "no_answer"
+    assert dict(info["world"]) == dict(start["world"])
+    assert info["world"]["letters"]

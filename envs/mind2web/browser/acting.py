@@ -26,12 +26,15 @@ class Typing(NamedTuple):
 
     Attributes:
         typed: What has been changed on it, this action included.
+        notice: Why a field is empty though something was typed; else empty.
     """
 
     typed: dict[str, Value]
+    notice: str = ""
 
 
 Outcome = Request | Typing | Refusal
+_NO_DATE = "the field takes only a date that exists, as 2026-03-09, and is empty now"
 
 
 def click(page: Page, typed: Typed, number: int) -> Outcome:
@@ -118,8 +121,9 @@ def write_in(page: Page, typed: Typed, number: int, value: str) -> Typing | Refu
         value = value.replace("\r\n", " ").replace("\r", " ").replace("\n", " ")
     limit = node.element.get("maxlength")
     value = value.replace("\r\n", "\n").replace("\r", "\n")
-    value = clean(node.kind, value if limit is None else cut(value, int(limit)))
-    return Typing({**typed, str(number): value})
+    left = clean(node.kind, value if limit is None else cut(value, int(limit)))
+    lost = node.kind == "date" and value and not left
+    return Typing({**typed, str(number): left}, _NO_DATE if lost else "")
 
 
 def submit(page: Page, typed: Typed, button: Node) -> Request | Refusal:

@@ -6,12 +6,15 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
+from simia_gym.envs.mind2web.browser.names import names
 from simia_gym.envs.mind2web.browser.page import TEXTS, Node, Page
 from simia_gym.envs.mind2web.browser.tree import text
 from simia_gym.envs.mind2web.browser.values import Typed, checked, chosen, is_date, is_field, is_number, length, words
 
 _LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _EMAIL = re.compile(rf"[a-zA-Z0-9.!#$%&'*+/=?^_`{{|}}~-]+@{_LABEL}(?:\.{_LABEL})*")
+
+_CALLED = {"list": "list", "radio": "choice", "checkbox": "box"}
 
 
 def complaint(page: Page, form: int, typed: Typed) -> str | None:
@@ -24,7 +27,7 @@ def complaint(page: Page, form: int, typed: Typed) -> str | None:
     """
     for node in page.controls.get(form, ()):
         if not node.disabled and (wrong := _wrong(page, node, typed)):
-            return f"{_called(node)}: {wrong}"
+            return f"{_called(page, node)}: {wrong}"
     return None
 
 
@@ -119,6 +122,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-def _called(node: Node) -> str:
-    kind = node.kind if node.kind in {"list", "radio", "checkbox"} else "field"
-    return f"the {kind} {node.element.get('name') or ''}".strip()
+def _called(page: Page, node: Node) -> str:
+    """What a visitor calls a field: by its name on the page, radio buttons by the legend around them."""
+    kind = _CALLED.get(node.kind, "field")
+    legends = (one for one in page.nodes.values() if one.element.tag == "legend" and one.parent == node.parent)
+    legend = next(legends, None) if node.kind == "radio" else None
+    name = names(page).get(node.number) if legend is None else text(legend.element)
+    return f"the {kind} {name or node.element.get('name') or ''}".strip()

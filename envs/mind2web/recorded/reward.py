@@ -9,7 +9,7 @@ from simia_gym.envs.mind2web.recorded.metrics import score_step
 from simia_gym.envs.mind2web.recorded.opened import opened
 from simia_gym.envs.mind2web.recorded.ranks import RECALLS
 from simia_gym.envs.mind2web.recorded.tournament import Prediction, Tournament
-from simia_gym.envs.mind2web.recorded.world import session_of
+from simia_gym.envs.mind2web.screen import session_of
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import FinishedEpisode
 from simia_gym.rewards.finding import Finding, quote_call

@@ -15,6 +15,7 @@ from simia_gym.domain.world import World
 from simia_gym.envs.mind2web.recorded.opened import opened, page_of, pruned
 from simia_gym.envs.mind2web.recorded.page import prompt
 from simia_gym.envs.mind2web.recorded.tournament import NO_CHOICE, Choice, Tournament
+from simia_gym.envs.mind2web.screen import session_of
 from simia_gym.errors import ToolError
 from simia_gym.state import Draft, State
 from simia_gym.types import JsonObject, Row, Task, ToolCall
@@ -144,18 +145,6 @@ class RecordedWorld(World):
             match.answer(choice)
         changed = {"tournament": match.to_row(), "asked": row["asked"] + 1, "over": match.query is None}
         db.put("session", "main", {**row, **changed})
-
-
-def session_of(state: State) -> Row:
-    """The session's row.
-
-    Raises:
-        LookupError: There is none.
-    """
-    row = state.get("session", "main")
-    if row is None:
-        raise LookupError("there is no row main in the table session")
-    return row
 
 
 def render(state: State, cause: ToolCall | None = None) -> str:

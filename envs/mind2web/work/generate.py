@@ -13,7 +13,7 @@ from functools import cache
 from itertools import zip_longest
 from typing import Literal, get_args
 
-from simia_gym.envs._work.numbers import check_number
+from simia_gym.envs._work.numbers import generated_task, shipped_tasks
 from simia_gym.envs.mind2web.browser.themes import THEMES
 from simia_gym.envs.mind2web.screen import new_session, render
 from simia_gym.envs.mind2web.sites.loading import sites
@@ -52,16 +52,12 @@ def generate(split: Split, index: int) -> Task:
     Raises:
         InputError: The index is out of range.
     """
-    check_number(index)
-    return _task(f"mind2web-{split}-g{index:06d}", split, index, f"mind2web {split} {index}")
+    return generated_task(_task, "mind2web", split, index)
 
 
 def fixed_tasks(split: Split) -> list[Task]:
     """Generate the tasks that ship with the domain."""
-    return [
-        _task(f"mind2web-{split}-{number:03d}", split, number, f"mind2web fixed {split} {number}")
-        for number in range(N_FIXED[split])
-    ]
+    return shipped_tasks(_task, "mind2web", split, N_FIXED[split])
 
 
 def _task(task_id: str, split: Split, number: int, seed: str) -> Task:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.files import read_json
-from simia_gym.envs._work.numbers import check_number
+from simia_gym.envs._work.numbers import generated_task, shipped_tasks
 from simia_gym.envs.officebench.work.drawing import Drawn
 from simia_gym.envs.officebench.work.making import MAKERS
 from simia_gym.envs.officebench.work.plans import whole_plan
@@ -35,16 +35,12 @@ def generate(split: Split, index: int) -> Task:
     Raises:
         InputError: The index is out of range.
     """
-    check_number(index)
-    return _task(f"officebench-{split}-g{index:06d}", split, index, f"office {split} {index}")
+    return generated_task(_task, "officebench", split, index, "office")
 
 
 def fixed_tasks(split: Split) -> list[Task]:
     """Generate the tasks that ship with the domain."""
-    return [
-        _task(f"officebench-{split}-{number:03d}", split, number, f"office fixed {split} {number}")
-        for number in range(N_FIXED[split])
-    ]
+    return shipped_tasks(_task, "officebench", split, N_FIXED[split], "office")
 
 
 def _task(task_id: str, split: Split, number: int, seed: str) -> Task:

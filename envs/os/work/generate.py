@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from simia_gym.envs._work.numbers import check_number
+from simia_gym.envs._work.numbers import generated_task, shipped_tasks
 from simia_gym.envs.os.work.changing import CHANGED
 from simia_gym.envs.os.work.drawing import Drawn
 from simia_gym.envs.os.work.looking import ANSWERED
@@ -29,16 +29,12 @@ def generate(split: Split, index: int) -> Task:
     Raises:
         InputError: The index is out of range.
     """
-    check_number(index)
-    return _task(f"os-{split}-g{index:06d}", split, index, f"os {split} {index}")
+    return generated_task(_task, "os", split, index)
 
 
 def fixed_tasks(split: Split) -> list[Task]:
     """Generate the tasks that ship with the domain."""
-    return [
-        _task(f"os-{split}-{number:03d}", split, number, f"os fixed {split} {number}")
-        for number in range(N_FIXED[split])
-    ]
+    return shipped_tasks(_task, "os", split, N_FIXED[split])
 
 
 def _task(task_id: str, split: Split, number: int, seed: str) -> Task:
