@@ -117,6 +117,9 @@ class Task:
         goal: ``test`` operations on the final state; nothing else may have changed. ``None`` if the goal is not a
             state. A row that must have been removed is tested for the value ``None``.
         criteria: Rubric items of this task, in addition to the domain's.
+        reference: A whole conversation that solves the task, from which the strategy ``reference`` continues instead of
+            the gold actions: messages ``{"role": "user" | "assistant" | "tool", ...}`` with ``content``, ``call`` or
+            ``tool_calls``, as a trace has them.
         options: Data for the domain's own code, such as a product's attributes or a method of scoring.
     """
 
@@ -131,6 +134,7 @@ class Task:
     gold: tuple[JsonObject, ...] = ()
     goal: tuple[Op, ...] | None = None
     criteria: tuple[JsonObject, ...] = ()
+    reference: tuple[JsonObject, ...] = ()
     options: JsonObject = field(default_factory=dict)
 
 

@@ -17,7 +17,7 @@ from simia_gym.state import freeze
 from simia_gym.types import Action, Calls, End, JsonObject, Say, Split, Task, ToolCall
 
 _ID = "Give every task an id of visible characters in one line."
-_TUPLES = ("setup", "gold", "goal", "criteria")
+_TUPLES = ("setup", "gold", "goal", "criteria", "reference")
 
 
 def task_to_json(task: Task) -> JsonObject:
@@ -46,11 +46,25 @@ def task_from_json(value: Any, where: str) -> Task:
     try:
         check_goal(value.get("goal") or ())
         list(map(gold_action, value.get("gold", ())))
+        _check_reference(value.get("reference", ()))
     except InputError as error:
         raise DomainError(error.what, where=f"{where}: {error.where}", fix=error.fix) from error
     frozen = freeze(value)  # episodes share the task, so it must be read-only
     fields: dict[str, Any] = {k: tuple(v) if k in _TUPLES and v is not None else v for k, v in frozen.items()}
     return Task(**fields)
+
+
+def _check_reference(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Check that a reference is a conversation.
+
+    Raises:
+        InputError: A message has another role, or says and calls nothing.
+    """
+    for number, message in enumerate(messages):
+        said = isinstance(message.get("content"), str) or message.get("call") or message.get("tool_calls")
+        if message.get("role") not in ("user", "assistant", "tool") or not said:
+            fix = 'Write {"role": "user", "assistant" or "tool", ...} with "content", "call" or "tool_calls".'
+            raise InputError(f"{message!r} is no message", where=f"reference[{number}]", fix=fix)
 
 
 def _id_problem(task_id: str) -> str:

@@ -16,6 +16,7 @@ from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
 from simia_gym.prompts import load_prompt
+from simia_gym.simulators.worked import worked_calls
 from simia_gym.types import Calls, Feedback, JsonObject, Say, Task
 
 
@@ -51,7 +52,9 @@ def prompt_prefix(
 def _ledger(domain: Domain, feedback: Feedback) -> Prefix:
     schema = _schema(domain)
     blocks = {"domain": domain.about, "tools": [_entry(spec) for spec in domain.specs.values()]}
-    return _write(domain, blocks if schema is None else {**blocks, "schema": schema}, feedback, "ledger", domain.hash)
+    further = {"schema": schema, "examples": worked_calls(domain)}
+    blocks |= {kind: value for kind, value in further.items() if value}
+    return _write(domain, blocks, feedback, "ledger", domain.hash)
 
 
 def _reference(domain: Domain, task: Task, digest: str, feedback: Feedback) -> Prefix:
@@ -104,11 +107,13 @@ def _schema(domain: Domain) -> JsonObject | None:
 
 
 def reference_messages(domain: Domain, task: Task) -> list[JsonObject]:
-    """The reference trajectory of a task: its gold calls, with the world's answers if the domain has a world.
+    """The reference trajectory of a task: its own, or its gold calls with the answers of the world, if there is one.
 
     Returns:
         Messages ``{"role": "user" | "assistant" | "tool", ...}``, in order.
     """
+    if task.reference:
+        return list(task.reference)
     messages: list[JsonObject] = []
     if task.instruction:
         messages.append({"role": "user", "content": task.instruction})

@@ -9,9 +9,11 @@ import pytest
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
-from simia_gym.errors import Fault
+from simia_gym.domain.tasks import task_from_json, task_to_json
+from simia_gym.errors import DomainError, Fault
 from simia_gym.simulators.checking import REFERENCE_REPLY
 from simia_gym.simulators.hybrid import HybridSimulator
+from simia_gym.simulators.prefix import reference_messages
 from simia_gym.simulators.reference import MAX_SAID, MAX_WRITTEN, ReferenceSimulator
 from simia_gym.types import ToolCall, Transition
 
@@ -51,6 +53,28 @@ async def test_the_reference_is_what_the_world_answered(domain: Domain, coded: D
     assert executed[:2] == bare
     assert executed[2]["role"] == "tool"
     assert json.loads(executed[2]["content"])["title"] == "Sea"
+
+
+def test_a_trace_of_ones_own_takes_the_place_of_the_gold_calls(coded: Domain) -> None:
+    trace = [
+        {"role": "user", "content": "Tidy the desk, please."},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "get_book", "arguments": "{}"}}]},
+        {"role": "tool", "content": "Sea"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    own = context_of(coded).task
+    task = task_from_json({**task_to_json(own), "reference": trace}, "here")
+    assert reference_messages(coded, task) == trace
+    assert task_to_json(task)["reference"] == trace
+    assert reference_messages(coded, own) != trace
+
+
+@pytest.mark.parametrize("wrong", [{"role": "system", "content": "x"}, {"role": "user"}, {"content": "x"}])
+def test_what_is_no_conversation_is_named(wrong: dict[str, Any]) -> None:
+    value = {"id": "a", "split": "train", "kind": "k", "reference": [{"role": "user", "content": "Hi"}, wrong]}
+    with pytest.raises(DomainError, match="is no message") as caught:
+        task_from_json(value, "here")
+    assert "reference[1]" in str(caught.value)
 
 
 async def test_the_conversation_only_grows(domain: Domain, model: Double) -> None:
