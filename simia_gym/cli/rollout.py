@@ -27,11 +27,11 @@ from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
 
 ALL = "all"
-OF_ONE_DOMAIN = ("domain", "data", "options", "routes", "grammar", "replay_from")
-"""Options whose values are names or files of one domain."""
+OF_ONE_DOMAIN = ("task", "domain", "data", "options", "routes", "grammar", "replay_from")
+"""Options whose values are names, tasks or files of one domain."""
 
 
-@with_options(RunSettings, EnvConfig, ModelSources, omit=("trials",))
+@with_options(RunSettings, EnvConfig, ModelSources, omit=("trials", "limit"))
 def rollout(
     typed: Typed,
     env: Annotated[

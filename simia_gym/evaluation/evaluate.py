@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,18 +26,19 @@ from simia_gym.evaluation.report import Report, make_report
 from simia_gym.evaluation.trials import Series, count_record
 from simia_gym.llm.accounts import accounts
 from simia_gym.policies import Policy, PolicyStart
-from simia_gym.policies.load import checked_class
+from simia_gym.policies.load import checked_class, policy_hash
 from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.record.records import Record
-from simia_gym.rollout.jobs import Plan, plain_config
+from simia_gym.rollout.jobs import Plan, choose, plain_config
 from simia_gym.rollout.pool import Pool
-from simia_gym.rollout.store import NoStore, create_store
-from simia_gym.rollout.summary import spending_json
+from simia_gym.rollout.store import NoStore, RecordStore, create_store, resume_store
+from simia_gym.rollout.summary import fault_name, spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch
 from simia_gym.types import JsonObject, Message, PolicyAction, SplitChoice
 
 AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
 """Takes messages and tools in OpenAI's format; returns a text or an assistant message, as dictionary or SDK object."""
+_SHOWN = ("task", "kind", "split", "member", "seed", "valid", "success", "reward", "score", "turns", "ended")
 logger = logging.getLogger("simia_gym")
 
 
@@ -46,12 +48,17 @@ def evaluate(
     *,
     trials: int = 1,
     split: SplitChoice = "test",
+    tasks: Sequence[str] = (),
+    limit: int | None = None,
     concurrency: int = 8,
+    timeout: float | None = None,
     seed: int = 0,
     out: str | Path | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
     **settings: Any,
 ) -> Report:
-    """Play every task of a split and report the scores, as ``simia evaluate`` does.
+    """Play the tasks of a split and report the scores, as ``simia evaluate`` does.
 
     Args:
         env: An environment id, such as ``simia/retail-v0``; the folder of a domain; or an environment object, whose
@@ -62,36 +69,52 @@ def evaluate(
             policy object, which plays one episode at a time; or the name of a policy, such as ``expert``.
         trials: Episodes per task.
         split: Which tasks to play; ignored if ``env`` is an environment object.
+        tasks: Ids of the tasks to play, instead of all of the split.
+        limit: Play only the first so many tasks.
         concurrency: Maximum number of concurrent episodes. A plain function is called in as many threads.
+        timeout: Time limit of one episode in seconds; a longer one ends with a fault.
         seed: Random seed of the episodes and of the bootstrap.
         out: JSONL file for the records of the episodes, for ``simia show`` and ``simia replay``.
+        resume: Whether to continue the record ``out``: its valid episodes are kept, all others are played. Settings and
+            tasks must be the same; of the agent only the name is compared, and the source if it was given by name.
+        progress: Whether to show a progress bar on standard error; ``None``: if that is a terminal.
         **settings: Further settings, as for `gymnasium.make`; not allowed if ``env`` is an environment object.
 
     Returns:
-        The scores. An episode with a fault is invalid and counts in no score. If an endpoint becomes unreachable, or
-        the first episodes all end with the same bug of the agent, the run stops early and ``report["run"]["stopped"]``
-        gives the reason.
+        The scores; ``episodes`` has the result of each episode. An episode with a fault is invalid and counts in no
+        score. If an endpoint becomes unreachable, or the first episodes all end with the same bug of the agent, the run
+        stops early and ``report["run"]["stopped"]`` gives the reason.
 
     Raises:
         InputError: A setting is wrong, or the agent has none of these types.
     """
     suite = _suite_of(env, split, settings)
     name, make_policy, most = _policy_of(agent, suite)
+    by_name = isinstance(agent, str)
     if trials < 1:
         raise InputError(f"trials is {trials}", where="trials", fix="Give at least 1.")
-    config = plain_config(suite)
-    plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=trials * len(suite.tasks))
+    if isinstance(tasks, str):
+        raise InputError(f"tasks is the text {tasks!r}", where="tasks", fix="Give a list of ids.")
+    if resume and out is None:
+        raise InputError("there is no record to continue", where="resume", fix="Give out, the record's file.")
+    config, chosen = plain_config(suite), choose(suite.tasks, tasks, limit)
+    total = trials * (len(suite.tasks) if chosen is None else len(chosen))
+    source = policy_hash(agent, suite.domain.config.policies, folder=suite.domain.folder) if by_name else None
+    plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=total, policy_hash=source, chosen=chosen)
     watch = Watch(concurrency)
     found, began = dict[bytes, Series](), time.monotonic()
     traces: list[str] = []
+    episodes: list[JsonObject] = []
     with ExitStack() as stack:
         console = Console(stderr=True)
-        progress = stack.enter_context(Progress(console=console, disable=not console.is_terminal, transient=True))
-        bar = progress.add_task(f"{config.env.removeprefix('simia/')} · {name}", total=trials * len(suite.tasks))
+        hidden = not (console.is_terminal if progress is None else progress)
+        shown = stack.enter_context(Progress(console=console, disable=hidden, transient=console.is_terminal))
+        bar = shown.add_task(f"{config.env.removeprefix('simia/')} · {name}", total=total)
 
         def on_done(record: Record) -> None:
             count_record(record, found, "" if out is None else str(out))
-            progress.advance(bar)
+            episodes.append(_result_of(record))
+            shown.advance(bar)
             watch.seen(record)
 
         def on_traceback(trace: str) -> None:
@@ -99,10 +122,10 @@ def evaluate(
                 traces.append(trace)
                 logger.error("an episode ended with an unexpected exception:\n%s", trace)
 
-        pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), on_done=on_done)
+        pool = Pool(suite, plan, make_policy, concurrency=min(concurrency, most), timeout=timeout, on_done=on_done)
         pool.on_traceback = on_traceback
-        watch.begin(pool.halt, ())
-        store = stack.enter_context(NoStore() if out is None else create_store(Path(out)))
+        store = stack.enter_context(_store(out, plan, resume=resume))
+        watch.begin(pool.halt, store.finished)
         with suppress(EndpointLostError):  # the watch holds the reason, reported below
             run_sync(pool.run(store), inline=False)
     run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
@@ -111,7 +134,21 @@ def evaluate(
     if watch.stopped is not None:
         run["stopped"] = watch.stopped
         logger.warning("%s: stopped after %d episodes: %s", config.env, pool.summary.all.episodes, watch.message)
-    return make_report([*found.values()], seed=seed, run=run)
+    report = make_report([*found.values()], seed=seed, run=run)
+    report.episodes = tuple(sorted(episodes, key=itemgetter("task", "member")))
+    return report
+
+
+def _store(out: str | Path | None, plan: Plan, *, resume: bool) -> RecordStore:
+    if out is None:
+        return NoStore()
+    return resume_store(Path(out), plan) if resume else create_store(Path(out))
+
+
+def _result_of(record: Record) -> JsonObject:
+    """The result of one episode, without its events."""
+    fault = None if record.fault is None else fault_name(record)
+    return {**{name: getattr(record, name) for name in _SHOWN}, "fault": fault}
 
 
 class _FunctionPolicy:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 from rich.text import Text
 
+from simia_gym.common.frames import data_frame
 from simia_gym.evaluation.comparing.pairing import pair_up
 from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import Series, TaskTrials
 from simia_gym.types import JsonObject
+
+if TYPE_CHECKING:
+    import pandas
 
 VERSION = 1
 MARK = "simia evaluate"
@@ -26,7 +30,21 @@ class Report(dict[str, Any]):
 
     ``series`` holds the scores of each policy; ``pairs`` holds the differences between each further policy and the
     first, on the same tasks. Only valid trials count, and each task has the same weight.
+
+    Attributes:
+        episodes: The result of each episode that `simia_gym.evaluate` played or kept, by task and member: task, kind,
+            split, member, seed, valid, success, reward, score, turns, ended, fault. Empty for a report of records.
     """
+
+    episodes: tuple[JsonObject, ...] = ()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The results of the episodes as a table, one row each.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return data_frame(self.episodes, "the list episodes")
 
     def __str__(self) -> str:
         """The report as plain-text tables."""

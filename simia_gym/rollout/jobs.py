@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.tasks import task_blob
-from simia_gym.errors import InputError
+from simia_gym.errors import InputError, did_you_mean
 from simia_gym.llm.settings import NO_MATTER
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task
@@ -69,6 +70,8 @@ class Plan:
         group: Episodes per group; all episodes of a group play the same task.
         episodes: Episodes in total; ``None`` for tasks x group. If it is not a multiple of ``group``, the last group is
             incomplete.
+        chosen: Indices of the tasks to play, from 0, in this order; ``None`` for all. It is no part of the keys, so
+            that a record of some tasks can be continued with all.
     """
 
     config: EnvConfig
@@ -79,6 +82,7 @@ class Plan:
     episodes: int | None = None
     policy_hash: str | None = None
     forced: str | None = None
+    chosen: tuple[int, ...] | None = None
     config_json: JsonObject = field(init=False, repr=False, compare=False)
     """The environment's settings as written to every line of the record; read-only, because all lines share them."""
 
@@ -97,7 +101,8 @@ class Plan:
 
     def total(self, tasks: int) -> int:
         """Number of jobs for a number of tasks."""
-        return tasks * self.group if self.episodes is None else self.episodes
+        several = tasks if self.chosen is None else len(self.chosen)
+        return several * self.group if self.episodes is None else self.episodes
 
     def settings(self) -> JsonObject:
         """The settings that must be equal for a run to continue the record of another."""
@@ -137,9 +142,39 @@ def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
     """
     if not tasks:
         raise InputError("there is no task to run", where="--split", fix="Choose another split, or --generated N.")
+    positions = range(tasks) if plan.chosen is None else plan.chosen
     for number in range(plan.total(tasks)):
         group, member = divmod(number, plan.group)
-        yield EpisodeSlot(group % tasks, group // tasks * plan.group + member)
+        again, place = divmod(group, len(positions))
+        yield EpisodeSlot(positions[place], again * plan.group + member)
+
+
+def choose(tasks: Sequence[Task], ids: Sequence[str], limit: int | None = None) -> tuple[int, ...] | None:
+    """The indices of the tasks to play: those with these ids, at most `limit` of them; ``None`` for all.
+
+    Raises:
+        InputError: An id is given twice, or is of no task of the split; or the limit is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise InputError(f"limit is {limit}", where="limit", fix="Give at least 1.")
+    if not ids:
+        return None if limit is None or limit >= len(tasks) else tuple(range(limit))
+    wanted, places = set(ids), dict[str, int]()
+    if len(wanted) < len(ids):
+        raise InputError("a task is given twice", where="task", fix="Give each task once.")
+    for place in range(len(tasks)):
+        task = _task(tasks, place)
+        if isinstance(task, Task) and task.id in wanted:
+            places.setdefault(task.id, place)
+            if len(places) == len(wanted):
+                break
+    for one in ids:
+        if one not in places:
+            known = [task.id for task in map(partial(_task, tasks), range(len(tasks))) if isinstance(task, Task)]
+            hint = did_you_mean(one, known)
+            fix = f"{hint}`simia tasks ENV --split S` lists the tasks of a split; generated ones need --generated N."
+            raise InputError(f"there is no task {one!r} among the {len(tasks)} of this split", where="task", fix=fix)
+    return tuple(places[one] for one in ids)[:limit]
 
 
 def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:

@@ -22,7 +22,7 @@ from simia_gym.llm.settings import NO_MATTER
 from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
 from simia_gym.policies.load import extra_policies
 from simia_gym.record.records import Record
-from simia_gym.rollout.jobs import Plan, content_key, plain_config
+from simia_gym.rollout.jobs import Plan, choose, content_key, plain_config
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.pools import Elsewhere, load_pool
 from simia_gym.rollout.preflight import Places, check_prices, look_at_models
@@ -44,6 +44,8 @@ class RunSettings(Settings):
     policy: str = setting(EXPERT, "expert, random, null, claimer, refuser, llm, hf, or module:Class.", metavar="P")
     policy_model: str | None = setting(None, "Model of --policy llm or hf.", metavar="NAME")
     policy_base_url: str | None = setting(None, "OpenAI-compatible endpoint of --policy llm.", metavar="URL")
+    task: tuple[str, ...] = setting((), "A task to play, by its id, instead of all of the split.", metavar="ID")
+    limit: int | None = setting(None, "Play only the first N tasks.", metavar="N", ge=1, le=MOST)
     episodes: int | None = setting(
         None, "Episodes in total; choose a multiple of --group.", metavar="N", unset="tasks x group", ge=1, le=MOST
     )
@@ -118,14 +120,17 @@ class Run:
         self.places = self._places()
         if not self.suite.model_names and settings.policy != LLM:
             sources.check_used(config)
+        chosen = choose(self.suite.tasks, settings.task, settings.limit)
+        several = len(self.suite.tasks) if chosen is None else len(chosen)
         self.plan = Plan(
             config=plain_config(self.suite),
             domain_hash=self.suite.domain.hash,
             policy=self.policy,
             seed=settings.seed,
             group=settings.group,
-            episodes=settings.episodes if settings.trials is None else len(self.suite.tasks) * settings.trials,
+            episodes=settings.episodes if settings.trials is None else several * settings.trials,
             policy_hash=policy_hash(settings.policy, own, folder=folder) or self._model_hash(),
+            chosen=chosen,
         )
         self.path = settings.out or record_path(self.name, self.policy, resume=settings.resume)
         if sources.max_cost is not None:

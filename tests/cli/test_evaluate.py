@@ -102,3 +102,20 @@ def test_without_ray_it_is_said_what_to_install(desk: str, simia: Simia) -> None
     result = simia("rollout", desk, "--ray")
     assert result.code == 2
     assert 'ray is not installed. Install it: pip install "simia-gym[ray]"' in result.err
+
+
+def test_some_tasks_are_chosen_and_a_record_goes_on_with_others(desk: str, simia: Simia) -> None:
+    every = simia("evaluate", desk, "--split", "all", "--out", "all.jsonl", "--json").json["series"][0]
+    ids = [record.task for record in read_records(Path("all.jsonl"))]
+    assert len(ids) == every["episodes"] > 3
+    chosen = ["--task", ids[2], "--task", ids[0]]
+    for command in ("rollout", "evaluate"):
+        out = Path(f"{command}.jsonl")
+        assert simia(command, desk, "--split", "all", *chosen, "--out", out).code == 0
+        assert [record.task for record in read_records(out)] == [ids[2], ids[0]]
+    assert simia("evaluate", desk, "--split", "all", "--limit", 3, "--out", out, "--resume").code == 0
+    played = {record.task: record.to_line() for record in read_records(out)}
+    assert played == {one.task: one.to_line() for one in read_records(Path("all.jsonl")) if one.task in ids[:3]}
+    refused = simia("rollout", desk, "--split", "all", "--task", ids[0][:-1])
+    assert (refused.code, "--task: there is no task" in refused.err, ids[0] in refused.err) == (2, True, True)
+    assert "--task" in simia("rollout", "all", "--out", "new", "--task", "t").err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -123,3 +125,63 @@ def test_environments_of_others_are_refused() -> None:
         evaluate(gym.make("CartPole-v1"), "null")
     with pytest.raises(InputError, match="trials"):
         evaluate(SHOP, "null", trials=0)
+
+
+def test_some_tasks_are_played_and_a_record_is_continued_with_more(tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    first = evaluate(SHOP, "expert", tasks=["webshop-test-003", "webshop-test-001"], trials=2, out=out)
+    assert [(one["task"], one["member"]) for one in first.episodes] == [
+        (f"webshop-test-00{task}", member) for task in (1, 3) for member in (0, 1)
+    ]
+    kept = out.read_bytes()
+    more = evaluate(SHOP, "expert", limit=4, trials=2, out=out, resume=True)
+    assert out.read_bytes().startswith(kept)
+    assert len(out.read_bytes().splitlines()) == len(more.episodes) == 8
+    assert [one for one in more.episodes if one["task"] in ("webshop-test-001", "webshop-test-003")] == [
+        *first.episodes
+    ]
+    alone = evaluate(SHOP, "expert", trials=2)
+    assert [one for one in alone.episodes if one in more.episodes] == [*more.episodes]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"tasks": ["webshop-test-01"]}, "Did you mean 'webshop-test-0"),
+        ({"tasks": ["webshop-test-001"] * 2}, "given twice"),
+        ({"tasks": "webshop-test-001"}, "list of ids"),
+        ({"limit": 0}, "limit is 0"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"resume": True}, "no record to continue"),
+    ],
+)
+def test_a_wrong_choice_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        evaluate(SHOP, "null", **given)
+
+
+def test_an_episode_that_takes_too_long_is_a_fault() -> None:
+    async def agent(messages: Any, tools: Any) -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    (one,) = evaluate(SHOP, agent, limit=1, timeout=0.05).episodes
+    assert (one["valid"], one["reward"], one["fault"]) == (False, None, "episode:timeout")
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_progress_is_shown_where_it_is_asked_for(shown: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    evaluate(SHOP, "null", limit=1, max_turns=1, progress=shown)
+    assert bool(capfd.readouterr().err.strip()) == shown
+
+
+def test_episodes_become_a_table_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = evaluate(SHOP, "null", limit=2, max_turns=1)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"pandas is not installed.*episodes"):
+        report.to_pandas()
+    rows: list[dict[str, Any]] = []
+    monkeypatch.setitem(sys.modules, "pandas", type("Pandas", (), {"DataFrame": staticmethod(rows.extend)}))
+    report.to_pandas()
+    assert rows == [*report.episodes]
+    assert [row["task"] for row in rows] == ["webshop-test-000", "webshop-test-001"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from rich.console import Console
 from rich.text import Text
 
-from simia_gym.errors import InputError
+from simia_gym.common.frames import data_frame
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -302,12 +302,7 @@ class Comparison:
         Raises:
             InputError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            fix = "pip install pandas, or use to_json()."
-            raise InputError("pandas is not installed", where="to_pandas", fix=fix) from error
-        return pandas.DataFrame([dict(_flat(pair)) for pair in self.pairs])
+        return data_frame((dict(_flat(pair)) for pair in self.pairs), "to_json()")
 
     def __str__(self) -> str:
         """The comparison as plain-text tables."""
