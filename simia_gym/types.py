@@ -209,6 +209,17 @@ class Verdict:
     fault: FaultInfo | None = None
     reason: str = ""
 
+    def _repr_html_(self) -> str:
+        """The verdict in a notebook: the reward, and each criterion with its reason."""
+        from rich.text import Text
+
+        from simia_gym.common.notebook import as_html
+
+        head = f"reward {self.reward:.4g}" if self.reward is not None else f"no reward: {self.reason}"
+        marks = {None: "?", True: "✓", False: "✗"}
+        lines = [f"{marks[item.passed]} {item.id} ({item.kind}): {item.reason}" for item in self.criteria]
+        return as_html(map(Text, [f"{head} ({self.basis})", *lines]))
+
 
 @dataclass(frozen=True, slots=True)
 class Start:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from simia_gym.common.frames import data_frame
+from simia_gym.common.notebook import as_html
 from simia_gym.evaluation.comparing.pairing import pair_up
 from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
@@ -52,6 +53,10 @@ class Report(dict[str, Any]):
         for part in score_parts(self):
             console.print(part, soft_wrap=isinstance(part, Text))
         return cast(StringIO, console.file).getvalue().rstrip()
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook."""
+        return as_html(score_parts(self))
 
 
 def make_report(series: Sequence[Series], *, seed: int = 0, run: JsonObject | None = None) -> Report:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from simia_gym.common.frames import data_frame
+from simia_gym.common.notebook import as_html
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -312,6 +313,12 @@ class Comparison:
         for part in comparison_parts(self):
             console.print(part, soft_wrap=isinstance(part, Text))
         return cast(StringIO, console.file).getvalue().rstrip()
+
+    def _repr_html_(self) -> str:
+        """The comparison in a notebook."""
+        from simia_gym.evaluation.comparing.tables import comparison_parts
+
+        return as_html(comparison_parts(self))
 
     def __repr__(self) -> str:
         """A short description; a comparison may hold thousands of pairs."""
