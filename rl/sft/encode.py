@@ -84,9 +84,9 @@ class EncodedSet:
 
 
 def encode_all(
-    tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int, thinking: Thinking = DEFAULT
+    tokenizer: Any, conversations: Sequence[Sequence[Message]], *, max_length: int | None, thinking: Thinking = DEFAULT
 ) -> EncodedSet:
-    """Encode conversations; one that is too long is left out and counted, never truncated.
+    """Encode conversations; one that is too long is left out and counted, never truncated; with ``None`` none is.
 
     Raises:
         InputError: No conversation is short enough.
@@ -95,11 +95,11 @@ def encode_all(
     for messages in conversations:
         row = encode(tokenizer, messages, thinking)
         found.longest = max(found.longest, len(row.input_ids))
-        if len(row.input_ids) <= max_length:
+        if max_length is None or len(row.input_ids) <= max_length:
             found.rows.append(row)
         else:
             found.too_long += 1
     if conversations and not found.rows:
-        fix = f"Use a larger --max-length; the longest has {found.longest} tokens."
+        fix = f"Use a larger --max-length, or a policy that reads more; the longest has {found.longest} tokens."
         raise InputError(f"no conversation fits into {max_length} tokens", where="max-length", fix=fix)
     return found

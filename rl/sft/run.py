@@ -83,8 +83,9 @@ def train_sft(
     if save_data is not None:
         write_trajectories(save_data, gathered.train)
         say(f"{len(gathered.train)} trajectories written to {save_data}")
+    most = settings.max_length or getattr(model.config.get_text_config(), "max_position_embeddings", None)
     train, held_out = (
-        encode_all(tokenizer, [item.messages for item in items], max_length=settings.max_length, thinking=thinking)
+        encode_all(tokenizer, [item.messages for item in items], max_length=most, thinking=thinking)
         for items in (gathered.train, gathered.held_out)
     )
     learned = sum(row.learned for row in train.rows)
@@ -93,7 +94,7 @@ def train_sft(
     longest = max(train.longest, held_out.longest)
     say(f"{len(train.rows)} training trajectories, {len(held_out.rows)} held out")
     say(
-        f"left out: {left_out} longer than {settings.max_length} tokens (the longest has {longest}), "
+        f"left out: {left_out} longer than {most or 'any number of'} tokens (the longest has {longest}), "
         f"{gathered.below} with too little reward, {gathered.faults} with faults"
     )
     say(f"{learned} of {read} tokens are the policy's and are learned ({learned / max(1, read):.1%})")

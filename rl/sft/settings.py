@@ -79,8 +79,12 @@ class SFTSettings(Settings):
         unset="one for each GPU, on CPU 1",
         ge=1,
     )
-    max_length: int = setting(
-        2048, "Maximum tokens of a trajectory; longer ones are left out and counted.", metavar="N", ge=1
+    max_length: int | None = setting(
+        None,
+        "Maximum tokens of a trajectory; longer ones are left out and counted.",
+        metavar="N",
+        unset="as many as the policy reads",
+        ge=1,
     )
     precision: Literal["auto", "fp32", "bf16"] = setting(
         "auto", "Precision of computation; auto: bf16 if the hardware supports it. Weights stay in float32."

@@ -82,11 +82,11 @@ def make_trainer(
             on_log(state.global_step, state.max_steps, numbers)
 
     packing = bool(settings.extra.get("packing"))
-    rows = len(train.rows)
+    rows, longest = len(train.rows), max(len(row.input_ids) for row in train.rows)
     if packing:
-        rows = -(-sum(len(row.input_ids) for row in train.rows) // settings.max_length)
+        longest = settings.max_length or longest
+        rows = -(-sum(len(row.input_ids) for row in train.rows) // longest)
     on_cpu = not torch.cuda.is_available()
-    longest = settings.max_length if packing else max(len(row.input_ids) for row in train.rows)
     room = ACTIVATIONS / (longest * activation_bytes(model.config))
     at_once = settings.micro_batch or computed_at_once(settings.batch_size, room, on_cpu=on_cpu)
     steps = number_of_steps(settings, rows)
@@ -103,7 +103,7 @@ def make_trainer(
         "per_device_eval_batch_size": at_once,
         "gradient_accumulation_steps": settings.batch_size // at_once,
         "gradient_checkpointing": on_cpu and room < _LEAST_ROOM,
-        "max_length": settings.max_length if packing else None,
+        "max_length": longest if packing else None,
         "packing": False,
         "bf16": computes_in_bf16(settings.precision),
         "use_cpu": on_cpu,

@@ -1,0 +1,1 @@
+"""A small trained language model in every role of every domain."""

