@@ -21,7 +21,7 @@ from .book import Attack, retail_actions, webshop_actions
 RETAIL, WEBSHOP = "simia/retail-v0", "simia/webshop-v0"
 
 _SHAPES = {
-    "ledger": r"system:domain,tools,schema user:state,call",
+    "ledger": r"system:domain,tools,schema(,examples)? user:state,call",
     "reference": r"system:domain,task,tools,reference( user:(said,)*call assistant:answer)* user:(said,)*call",
     "user": r"system:domain,task,customer user:begin( assistant:answer user:agent)*",
     "judge": r"system:domain,task user:record,criterion( assistant:answer user:violations)?",
@@ -55,9 +55,12 @@ class Arena:
     def suites(self) -> Mapping[str, Suite]:
         """The ledger and the reference strategy with obedient models, and the world with a truthful customer."""
         talk: dict[str, Any] = {"user": "llm"} if self.env == RETAIL else {"max_turns": 9}
+        # Of retail, code would answer most that is asked here.
+        written: dict[str, Any] = {"ledger": {"render": "model"} if self.env == RETAIL else {}, "reference": {}}
+        told = {"simulator": "llm", "judge": "llm-all", **talk}
         simulated = {
-            name: suite_of(self.env, self.obedient.base_url, simulator="llm", strategy=name, judge="llm-all", **talk)
-            for name in ("ledger", "reference")
+            name: suite_of(self.env, self.obedient.base_url, strategy=name, **told, **more)
+            for name, more in written.items()
         }
         truthful = self.truthful if self.env == RETAIL else None
         return {**simulated, "world": suite_of(self.env, truthful, simulator="world", **talk)}
@@ -73,13 +76,20 @@ class Arena:
         domain = self.suites["world"].domain
         return make_nonce(domain.hash, domain.prepare(self.task).digest)
 
-    def actions(self, attack: Attack) -> list[str]:
+    @property
+    def shared_tag(self) -> str:
+        """The tag of the blocks in the prompts of the strategy ledger, which all tasks share."""
+        return make_nonce(self.suites["world"].domain.hash)
+
+    def actions(self, attack: Attack, simulator: str) -> list[str]:
         """What the attacker does."""
-        return (retail_actions if self.env == RETAIL else webshop_actions)(attack.for_tag(self.tag))
+        simulated = simulator == "ledger" and "block call" in attack.name
+        known = attack.for_tag(self.shared_tag if simulated else self.tag)
+        return (retail_actions if self.env == RETAIL else webshop_actions)(known)
 
     def play(self, simulator: str, attack: Attack) -> Outcome:
         """Play an attack to its end."""
-        return play(self.suites[simulator], self.task, self.actions(attack), group=attack.name)
+        return play(self.suites[simulator], self.task, self.actions(attack, simulator), group=attack.name)
 
     def check_prompts(self) -> set[str]:
         """Make sure that prompts have their form and that nothing but the environment speaks outside the blocks.
@@ -89,13 +99,15 @@ class Arena:
         """
         parts = set()
         for body in self.requests:
-            parts.add(part_of(body))
+            part = part_of(body)
+            parts.add(part)
+            tag = self.shared_tag if part == "ledger" else self.tag
             first, *others = body["messages"]
             assert first["content"] in self.systems
             for message in others:
                 text = message["content"]
                 assert outside_blocks(text).strip() in _OUTSIDE
-                assert {item.nonce for item in read_blocks(text)} == {self.tag}
+                assert {item.nonce for item in read_blocks(text)} == {tag}
         return parts
 
 

@@ -103,8 +103,8 @@ def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatc
 
 
 def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, oracle: OracleServer) -> None:
-    words = ["rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url, "--json"]
-    words += ["--episodes", "12", "--concurrency", "4", "--out", "o.jsonl"]
+    words = ["rollout", RETAIL, "--simulator", "llm", "--render", "model", "--model", "oracle", "--json"]
+    words += ["--base-url", oracle.base_url, "--episodes", "12", "--concurrency", "4", "--out", "o.jsonl"]
     result = simia(*words, "--max-calls", 7)
     assert (result.code, result.json["stopped"], set(result.json["fault_kinds"])) == (1, "budget", {"simulator:budget"})
     assert result.json["models"]["simulator"]["calls"] == 7
@@ -119,11 +119,12 @@ def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, orac
     assert none.json["models"]["simulator"]["calls"] == 0
 
 
-@pytest.mark.parametrize("roles", [("--simulator", "llm"), ("--simulator", "llm", "--user", "llm")], ids=len)
+@pytest.mark.parametrize("roles", [(), ("--user", "llm")], ids=len)
 def test_a_budget_finishes_episodes_instead_of_beginning_all(
     roles: tuple[str, ...], simia: Simia, oracle: OracleServer
 ) -> None:
-    words = ("rollout", RETAIL, *roles, "--model", "oracle", "--base-url", oracle.base_url, "--episodes", 40)
+    words = ("rollout", RETAIL, "--simulator", "llm", "--render", "model", *roles, "--model", "oracle")
+    words += ("--base-url", oracle.base_url, "--episodes", "40")
     result = simia(*words, "--concurrency", 40, "--max-calls", 40, "--json", "--out", "o.jsonl")
     taken = sum(role["calls"] for role in result.json["models"].values())
     assert (result.json["stopped"], taken) == ("budget", 40)

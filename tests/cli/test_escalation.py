@@ -19,7 +19,18 @@ from .conftest import Simia
 RETAIL = "simia/retail-v0"
 BIG = {"escalation": {"model": "big"}}
 KEY = "sk-the-right-key"
-WORDS = ("rollout", RETAIL, "--simulator", "llm", "--model", "small", "--role", "escalation.model=big")
+WORDS = (
+    "rollout",
+    RETAIL,
+    "--simulator",
+    "llm",
+    "--render",
+    "model",
+    "--model",
+    "small",
+    "--role",
+    "escalation.model=big",
+)
 
 
 @pytest.fixture

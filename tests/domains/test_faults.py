@@ -79,7 +79,9 @@ def test_a_fault_is_repeated_or_no_reward_at_all(world: World, rate: float, retr
 def mistaken(world: World, **knobs: Any) -> tuple[dict[str, Outcome], Counter[str]]:
     """Some tasks, played against such a model; and which mistakes it made."""
     with serve_in_thread(OracleOptions(domains=FOLDERS, **knobs)) as server:
-        suite = world.suite(server.base_url, simulator="llm", shadow=True, pins=False)
+        # Where code can answer, it would leave the model little to say.
+        written = {"render": "model"} if any(world.domain.renderers.values()) else {}
+        suite = world.suite(server.base_url, simulator="llm", shadow=True, pins=False, **written)
         return play_all(suite, world.some), Counter(server.counts["errors"])
 
 

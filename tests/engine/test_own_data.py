@@ -164,9 +164,8 @@ def test_what_data_sets_wrongly_is_named(own: Path, data: dict[str, Any], said: 
 
 def test_a_wrong_schema_of_data_is_named(own: Path) -> None:
     schema = {"tables": {"jars": {"foreign_keys": {"/lids": "lids"}}}}
-    domain = suite(own, {**JARS, "state_schema": schema}).domain
     with pytest.raises(DomainError, match=r"data: state_schema\.tables\.jars\.foreign_keys.*no table 'lids'"):
-        assert domain.state_schema
+        assert suite(own, {**JARS, "state_schema": schema}).domain.state_schema
 
 
 @pytest.mark.parametrize(("loud", "ended"), [(True, True), (False, False)])

@@ -60,17 +60,17 @@ def test_what_cannot_travel_with_an_environment_is_named(name: str, live: Any) -
 def test_a_client_object_is_asked_with_its_own_key() -> None:
     with serve_in_thread(OracleOptions(api_key="sk-the-right-key")) as server:
         client = openai.AsyncOpenAI(base_url=server.base_url, api_key="sk-the-right-key")
-        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=client)
+        env = gym.make("simia/retail-v0", simulator="llm", render="model", model=MODEL, client=client)
         env.reset(seed=1)
         assert env.step(CALLS["simia/retail-v0"])[0].startswith("{")
         wrong = openai.AsyncOpenAI(base_url=server.base_url, api_key="sk-another-key")
-        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=wrong)
+        env = gym.make("simia/retail-v0", simulator="llm", render="model", model=MODEL, client=wrong)
         env.reset(seed=1)
         _, reward, terminated, truncated, info = env.step(CALLS["simia/retail-v0"])
         assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, True, False)
         assert "(auth)" in info["fault"]
         assert "sk-another-key" not in str(info)
-        env = gym.make("simia/retail-v0", simulator="llm", model=MODEL, client=wrong, on_fault="raise")
+        env = gym.make("simia/retail-v0", simulator="llm", render="model", model=MODEL, client=wrong, on_fault="raise")
         env.reset(seed=1)
         with pytest.raises(Fault, match="auth"):
             env.step(CALLS["simia/retail-v0"])
