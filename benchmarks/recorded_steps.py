@@ -13,6 +13,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -59,12 +60,14 @@ def recorded(domain: Domain, task: Task) -> dict[str, Any]:
             node = choices_of(opened, session).nodes[call.arguments["choice"]]
             value = str(call.arguments.get("value", ""))
             op = OPS[call.name]
-            rows = {each.number: candidate(each.number, each.element) for each in opened.page.nodes if each.kind}
+            rows = {
+                each.number: candidate(each.number, each.element) for each in opened.page.nodes.values() if each.kind
+            }
             reprs.append(f"{opened.line(node)} -> {op}" + (f": {value}" if value else ""))
             actions.append(
                 {
                     "action_uid": f"{task.id}-{len(actions)}",
-                    "cleaned_html": html(opened.page.body, iter(range(len(opened.page.nodes)))),
+                    "cleaned_html": html(opened.page.body, count()),
                     "operation": {"op": op, "original_op": op, "value": value},
                     "pos_candidates": [rows.pop(node.number)],
                     "neg_candidates": [*rows.values()],

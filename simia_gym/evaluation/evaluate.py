@@ -90,7 +90,6 @@ def evaluate(
     """
     suite = _suite_of(env, split, settings)
     name, make_policy, most = _policy_of(agent, suite)
-    by_name = isinstance(agent, str)
     if trials < 1:
         raise InputError(f"trials is {trials}", where="trials", fix="Give at least 1.")
     if isinstance(tasks, str):
@@ -99,7 +98,9 @@ def evaluate(
         raise InputError("there is no record to continue", where="resume", fix="Give out, the record's file.")
     config, chosen = plain_config(suite), choose(suite.tasks, tasks, limit)
     total = trials * (len(suite.tasks) if chosen is None else len(chosen))
-    source = policy_hash(agent, suite.domain.config.policies, folder=suite.domain.folder) if by_name else None
+    source: str | None = None
+    if isinstance(agent, str):
+        source = policy_hash(agent, suite.domain.config.policies, folder=suite.domain.folder)
     plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=total, policy_hash=source, chosen=chosen)
     watch = Watch(concurrency)
     found, began = dict[bytes, Series](), time.monotonic()

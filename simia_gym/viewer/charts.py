@@ -23,6 +23,7 @@ Points = Sequence[tuple[float, float]]
 def histogram(values: Sequence[float], label: str, *, share: bool = False) -> Markup:
     """How often which values occur; of shares, over 0 to 1."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     axis = figure.subplots()
@@ -33,8 +34,8 @@ def histogram(values: Sequence[float], label: str, *, share: bool = False) -> Ma
     axis.hist(values, bins=bins, range=(low - around, max(high, low + 1) + around), color=_BAR)
     axis.set_xlabel(label)
     axis.set_ylabel("episodes")
-    axis.xaxis.get_major_locator().set_params(integer=not share)
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=not share))
+    axis.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     return _drawn(figure, label, f"Histogram of {label} over {len(values)} episodes")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -223,11 +222,10 @@ class _Reading:
             return {"replies": replies}
         revealed = len(event.get("reveals", ()))
         self._state, changes = changes_of(self._state, ops, revealed)
-        open_, inner = defaultdict[bool, list[Change]](list), []
-        for change in changes:
-            (inner if change.path.startswith("/_") else open_[True]).append(change)
+        inner = [change for change in changes if change.path.startswith("/_")]
+        public = [change for change in changes if not change.path.startswith("/_")]
         panels = self._new_panels() if self._panels is not None and (changes or not self._shown) else ()
-        return {"replies": replies, "changes": open_[True], "inner": inner, "panels": panels}
+        return {"replies": replies, "changes": public, "inner": inner, "panels": panels}
 
     def _new_panels(self) -> list[Panel]:
         """The panels that look different now; if the domain's code fails, a note and no panels from then on."""

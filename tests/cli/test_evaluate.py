@@ -109,8 +109,9 @@ def test_some_tasks_are_chosen_and_a_record_goes_on_with_others(desk: str, simia
     ids = [record.task for record in read_records(Path("all.jsonl"))]
     assert len(ids) == every["episodes"] > 3
     chosen = ["--task", ids[2], "--task", ids[0]]
+    out = Path("some.jsonl")
     for command in ("rollout", "evaluate"):
-        out = Path(f"{command}.jsonl")
+        out.unlink(missing_ok=True)
         assert simia(command, desk, "--split", "all", *chosen, "--out", out).code == 0
         assert [record.task for record in read_records(out)] == [ids[2], ids[0]]
     assert simia("evaluate", desk, "--split", "all", "--limit", 3, "--out", out, "--resume").code == 0
