@@ -20,7 +20,7 @@ def main(options: dict[str, Any]) -> None:
     """Measure full rounds of all environments until the number of episodes is reached."""
     port, lanes = options["port"], options["concurrency"]
     world: dict[str, Any] = {"base_url": f"http://127.0.0.1:{port}/simulator/v1", "api_key": "none"}
-    environment = SimiaVectorEnv(ENV, lanes, simulator="llm", model=MODEL, max_turns=TURNS, **world)
+    environment = SimiaVectorEnv(ENV, lanes, simulator="llm", render="model", model=MODEL, max_turns=TURNS, **world)
     tasks = environment.suite.tasks
     policies = [LLMPolicy(policy_options(port)) for _ in range(lanes)]
     loop = background_loop()

@@ -87,9 +87,10 @@ class Arena:
         known = attack.for_tag(self.shared_tag if simulated else self.tag)
         return (retail_actions if self.env == RETAIL else webshop_actions)(known)
 
-    def play(self, simulator: str, attack: Attack) -> Outcome:
-        """Play an attack to its end."""
-        return play(self.suites[simulator], self.task, self.actions(attack, simulator), group=attack.name)
+    def play(self, simulator: str, attack: Attack, *, really: bool = False) -> Outcome:
+        """Play an attack on a simulator to its end; ``really``: the same actions in the world."""
+        suite = self.suites["world" if really else simulator]
+        return play(suite, self.task, self.actions(attack, simulator), group=attack.name)
 
     def check_prompts(self) -> set[str]:
         """Make sure that prompts have their form and that nothing but the environment speaks outside the blocks.
