@@ -46,7 +46,7 @@ def _own_loop() -> Iterator[None]:
 def simulated(base_url: str, env: str = RETAIL, simulator: str = "llm", **settings: object) -> Suite:
     """An environment whose tools are played by a model."""
     roles = {"simulator": {"model": "oracle", "retries": 0}}
-    config = EnvConfig(env=env, prompt="compact", simulator=simulator, roles=roles, **settings)  # type: ignore[arg-type]
+    config = EnvConfig(env=env, prompt="compact", simulator=simulator, render="model", roles=roles, **settings)  # type: ignore[arg-type]
     return load_suite(config, Resources(base_url=base_url))
 
 
