@@ -172,7 +172,7 @@ def choose(tasks: Sequence[Task], ids: Sequence[str], limit: int | None = None) 
         if one not in places:
             known = [task.id for task in map(partial(_task, tasks), range(len(tasks))) if isinstance(task, Task)]
             hint = did_you_mean(one, known)
-            fix = f"{hint}`simia tasks ENV --split S` lists the tasks of a split; generated ones need --generated N."
+            fix = f"{hint}Its tasks are {', '.join(known[:3])}, ...; those of others need --split, or --generated N."
             raise InputError(f"there is no task {one!r} among the {len(tasks)} of this split", where="task", fix=fix)
     return tuple(places[one] for one in ids)[:limit]
 
