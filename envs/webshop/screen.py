@@ -63,7 +63,7 @@ def part(state: State, session: Row) -> Part | None:
     """The part of the open page after the instruction; ``None`` on the start page and the last page."""
     kind, products = session["page"], state.table("products")
     if kind == "results":
-        return _results(products, tuple(session["results"]), session["number"])
+        return _results(products, tuple(session["results"] or ()), session["number"])
     return _of_product(products, session["asin"], kind) if kind in ("item", *SUB_PAGES) else None
 
 

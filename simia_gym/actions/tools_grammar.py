@@ -185,7 +185,7 @@ class ToolsGrammar:
 
     def _say(self, action: Say) -> str:
         text = action.text
-        if text != text.strip() or not text or _MARKUP.search(text):
+        if text != text.strip() or not text or _MARKUP.search(text) or "(" in text:
             try:
                 same = self.parse(text) == action
             except ActionError:
