@@ -96,6 +96,8 @@ def test_vectors_ask_the_model_in_every_lane(world: World, mode: str, blind: Ora
     grammar = world.domain.grammar
     call = next(text for text in world.config.samples if isinstance(grammar.parse(text), Calls))
     settings: dict[str, Any] = {"simulator": "llm", "model": MODEL, "base_url": blind.base_url, **world.settings}
+    if any(world.domain.renderers.values()):  # else code would answer
+        settings["render"] = "model"
     vector = gym.make_vec(world.env, num_envs=3, **settings, **MODES[mode])
     single = world.make(simulator="world")
     before = blind.counts["requests"].get("ledger", 0)
