@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from simia_gym.evaluation.comparing.comparison import Comparison
     from simia_gym.evaluation.evaluate import evaluate
     from simia_gym.evaluation.report import Report
+    from simia_gym.evaluation.single import PlayedEpisode, play_episode
     from simia_gym.llm.budget import Budget
     from simia_gym.llm.cassette import Cassette
     from simia_gym.oracle import OracleOptions, serve_in_thread
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from simia_gym.record.records import Record, read_records
     from simia_gym.record.transcript import transcript
     from simia_gym.rollout.judge_again import judge_again
-    from simia_gym.rollout.single import PlayedEpisode, play_episode
     from simia_gym.simulators.pins import SqlitePins
     from simia_gym.state import Draft, State
     from simia_gym.types import (
@@ -83,6 +83,7 @@ __getattr__ = lazy_names(
         "simia_gym.evaluation.comparing.comparison": "Comparison",
         "simia_gym.evaluation.evaluate": "evaluate",
         "simia_gym.evaluation.report": "Report",
+        "simia_gym.evaluation.single": "PlayedEpisode play_episode",
         "simia_gym.llm.budget": "Budget",
         "simia_gym.llm.cassette": "Cassette",
         "simia_gym.oracle": "OracleOptions serve_in_thread",
@@ -91,7 +92,6 @@ __getattr__ = lazy_names(
         "simia_gym.record.records": "Record read_records",
         "simia_gym.record.transcript": "transcript",
         "simia_gym.rollout.judge_again": "judge_again",
-        "simia_gym.rollout.single": "PlayedEpisode play_episode",
         "simia_gym.simulators.pins": "SqlitePins",
         "simia_gym.state": "Draft State",
         "simia_gym.types": (

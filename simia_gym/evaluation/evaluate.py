@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
-import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import gymnasium
 from rich.console import Console
@@ -22,29 +19,26 @@ from simia_gym.common.event_loop import run_sync
 from simia_gym.domain.registration import resolve_env
 from simia_gym.env import SimiaEnv, make_suite
 from simia_gym.errors import InputError
+from simia_gym.evaluation.agents import Agent, policies_of
 from simia_gym.evaluation.report import Report, make_report
 from simia_gym.evaluation.trials import Series, count_record
 from simia_gym.llm.accounts import accounts
-from simia_gym.policies import Policy, PolicyStart
-from simia_gym.policies.load import checked_class, policy_hash
-from simia_gym.policies.openai_messages import openai_messages
+from simia_gym.policies.load import policy_hash
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan, choose, plain_config
 from simia_gym.rollout.pool import Pool
 from simia_gym.rollout.store import NoStore, RecordStore, create_store, resume_store
 from simia_gym.rollout.summary import fault_name, spending_json
 from simia_gym.rollout.watch import EndpointLostError, Watch
-from simia_gym.types import JsonObject, Message, PolicyAction, SplitChoice
+from simia_gym.types import JsonObject, SplitChoice
 
-AgentFunction: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], Any | Awaitable[Any]]
-"""Takes messages and tools in OpenAI's format; returns a text or an assistant message, as dictionary or SDK object."""
 _SHOWN = ("task", "kind", "split", "member", "seed", "valid", "success", "reward", "score", "turns", "ended")
 logger = logging.getLogger("simia_gym")
 
 
 def evaluate(
     env: str | gymnasium.Env[str, str],
-    agent: str | type[Policy] | Policy | AgentFunction,
+    agent: Agent,
     *,
     trials: int = 1,
     split: SplitChoice = "test",
@@ -89,7 +83,7 @@ def evaluate(
         InputError: A setting is wrong, or the agent has none of these types.
     """
     suite = _suite_of(env, split, settings)
-    name, make_policy, most = _policy_of(agent, suite)
+    name, make_policy, most = policies_of(agent, suite)
     if trials < 1:
         raise InputError(f"trials is {trials}", where="trials", fix="Give at least 1.")
     if isinstance(tasks, str):
@@ -152,36 +146,6 @@ def _result_of(record: Record) -> JsonObject:
     return {**{name: getattr(record, name) for name in _SHOWN}, "fault": fault}
 
 
-class _FunctionPolicy:
-    """Calls an agent function for every action; a plain one in a thread, so that it may block."""
-
-    def __init__(self, function: AgentFunction) -> None:
-        self._function = function
-        self._tools: list[JsonObject] = []
-
-    def start(self, start: PolicyStart) -> None:
-        self._tools = list(start.tools)
-
-    async def act(self, messages: Sequence[Message]) -> PolicyAction:
-        given = openai_messages(messages), self._tools
-        plain = not inspect.iscoroutinefunction(self._function)
-        said = await asyncio.to_thread(self._function, *given) if plain else self._function(*given)
-        if inspect.isawaitable(said):
-            said = await said
-        action: PolicyAction = said  # of any shape that an episode reads
-        return action
-
-
-class _Policies:
-    """Makes the policies of an agent, and says whether it gives its model the tools beside the messages."""
-
-    def __init__(self, make: Callable[[], Policy], native_tools: bool) -> None:
-        self._make, self.native_tools = make, native_tools
-
-    def __call__(self) -> Policy:
-        return self._make()
-
-
 def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str, Any]) -> Suite:
     if isinstance(env, str):
         name, folder = resolve_env(env, settings.pop("domain", None))
@@ -194,18 +158,3 @@ def _suite_of(env: str | gymnasium.Env[str, str], split: str, settings: dict[str
         fix = "Give them to gymnasium.make, or give an id instead of an environment object."
         raise InputError(f"an environment object already has its {', '.join(settings)}", where="settings", fix=fix)
     return inner.suite
-
-
-def _policy_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy], int]:
-    """The agent's name, a factory of policies, and the maximum number of concurrent episodes."""
-    if isinstance(agent, str):
-        return agent, suite.load_policy(agent), sys.maxsize
-    name = str(getattr(agent, "__qualname__", type(agent).__qualname__))
-    if inspect.isclass(agent):
-        return name, checked_class(agent, name), sys.maxsize
-    if isinstance(agent, Policy):
-        return name, _Policies(lambda: agent, getattr(agent, "native_tools", False)), 1
-    if callable(agent):
-        return name, _Policies(lambda: _FunctionPolicy(agent), True), sys.maxsize
-    fix = "Give a function agent(messages, tools), or an object or class with a method act(messages)."
-    raise InputError(f"a {name} is not an agent", where="agent", fix=fix)

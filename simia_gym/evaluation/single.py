@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, cast
 
 from simia_gym.assembly.suite import Suite
-from simia_gym.errors import Fault, InputError, Role
+from simia_gym.errors import Fault, Role
+from simia_gym.evaluation.agents import Agent, policies_of
 from simia_gym.llm.types import Sampled
-from simia_gym.policies import Policy, PolicyOptions
 from simia_gym.rollout.play import play
-from simia_gym.types import Message, PolicyAction, Task, Verdict
-
-AgentFunction: TypeAlias = Callable[[Sequence[Message]], PolicyAction | Awaitable[PolicyAction]]
-"""Reads the transcript and returns the next action: text in the domain's grammar, or an assistant message."""
-
-Agent: TypeAlias = str | PolicyOptions | Policy | AgentFunction
-"""Who plays: the name of a policy, a model behind an OpenAI-compatible endpoint, a policy, or a function."""
+from simia_gym.types import Message, Task, Verdict
 
 
 @dataclass(frozen=True)
@@ -67,10 +60,10 @@ async def play_episode(
     Args:
         suite: The environment, from `load_suite`.
         task: The task, or its id.
-        agent: Who plays. With `PolicyOptions` a model behind an OpenAI-compatible address plays; of a server that gives
-            them, its token ids and log-probabilities are kept:
+        agent: Who plays, as for `evaluate`: a function ``agent(messages, tools)``, plain or async, a policy or its
+            name. With `PolicyOptions` a model behind an OpenAI-compatible address plays; of a server that gives them,
+            its token ids and log-probabilities are kept:
             ``PolicyOptions(model="m", base_url=url, extra={"logprobs": True, "return_token_ids": True})``.
-            A function reads the transcript and returns the next action; it may be async.
         seed: The episode's seed: same task and seed, same first message.
         group: Id of the episodes that share a world; a model that plays the world answers them alike.
         on_fault: Whether a fault is raised, or stands in the verdict of the episode that is returned.
@@ -81,7 +74,8 @@ async def play_episode(
         InputError: There is no such task or policy, or the agent cannot play.
     """
     found = suite.task(task) if isinstance(task, str) else task
-    policy = _policy(suite, agent)
+    _, make_policy, _ = policies_of(agent, suite)
+    policy = make_policy()
     episode = suite.episode()
     await play(episode, found, seed=seed, policy=policy, env=suite.config.env, group=group)
     verdict = episode.verdict
@@ -106,25 +100,3 @@ def _unjudged(verdict: Verdict) -> Fault:
     if info is None:
         return Fault("unjudged", verdict.reason)
     return Fault(info.kind, info.message, role=cast(Role, info.role))
-
-
-def _policy(suite: Suite, agent: Any) -> Policy:
-    if isinstance(agent, str):
-        return suite.load_policy(agent)()
-    if isinstance(agent, PolicyOptions):
-        return suite.load_policy("llm", agent)()
-    if isinstance(agent, type) or not (callable(agent) or callable(getattr(agent, "act", None))):
-        shown = agent.__name__ if isinstance(agent, type) else type(agent).__name__
-        fix = "Give a policy's name, PolicyOptions(model=..., base_url=...), a policy, or a function of the messages."
-        raise InputError(f"{shown} is no agent", where="agent", fix=fix)
-    return agent if callable(getattr(agent, "act", None)) else _Function(agent)
-
-
-class _Function:
-    """A function that plays as a policy."""
-
-    def __init__(self, function: AgentFunction) -> None:
-        self._function = function
-
-    def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:
-        return self._function(messages)

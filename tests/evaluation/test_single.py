@@ -35,17 +35,17 @@ def test_the_reward_is_that_of_gymnasium(env: str) -> None:
     made.close()
     waiting = iter(actions)
 
-    def again(messages: Sequence[Message]) -> Any:
-        return next(waiting)
+    class Again:
+        def act(self, messages: Sequence[Message]) -> Any:
+            return next(waiting)
 
-    played = asyncio.run(play_episode(suite, task.id, again, seed=3))
-    assert played == expert
+    assert asyncio.run(play_episode(suite, task.id, Again(), seed=3)) == expert
 
 
 def test_episodes_at_the_same_time_stay_apart_and_agents_may_wait() -> None:
     suite = load_suite(EnvConfig("simia/webshop-v0"))
 
-    async def agent(messages: Sequence[Message]) -> str:
+    async def agent(messages: Any, tools: Any) -> str:
         await asyncio.sleep(0)
         return "click[buy now]" if len(messages) > 4 else "search[green tea]"
 
@@ -63,7 +63,7 @@ async def test_an_episode_that_is_cancelled_frees_its_world() -> None:
     suite = load_suite(EnvConfig("simia/os-v0"))
     begun = asyncio.Event()
 
-    async def never(messages: Sequence[Message]) -> str:
+    async def never(messages: Any, tools: Any) -> str:
         begun.set()
         await asyncio.Event().wait()
         return ""
@@ -79,7 +79,7 @@ async def test_an_episode_that_is_cancelled_frees_its_world() -> None:
 async def test_a_fault_is_raised_or_returned_and_never_a_reward() -> None:
     suite = load_suite(EnvConfig("simia/retail-v0"))
 
-    def broken(messages: Sequence[Message]) -> str:
+    def broken(messages: Any, tools: Any) -> str:
         raise Fault("connection", "the engine is gone", role="policy")
 
     with pytest.raises(Fault) as caught:
@@ -94,7 +94,7 @@ async def test_a_simulator_that_fails_is_a_fault_too() -> None:
         config = EnvConfig("simia/webshop-v0", simulator="llm", model="m")
         suite = load_suite(config, Resources(base_url=server.url, api_key="k"))
         with pytest.raises(Fault) as caught:
-            await play_episode(suite, suite.tasks[0], lambda messages: "search[green tea]")
+            await play_episode(suite, suite.tasks[0], lambda messages, tools: "search[green tea]")
     assert caught.value.role == "simulator"
 
 
@@ -120,7 +120,7 @@ async def test_a_model_behind_an_address_plays_and_its_tokens_are_kept() -> None
     assert len(played.sampled) == played.turns
 
 
-@pytest.mark.parametrize(("agent", "said"), [(7, "int is no agent"), (dict, "dict is no agent"), ("exprt", "exprt")])
+@pytest.mark.parametrize(("agent", "said"), [(7, "int is not an agent"), (dict, "dict"), ("exprt", "exprt")])
 async def test_what_cannot_play_is_named(agent: Any, said: str) -> None:
     suite = load_suite(EnvConfig("simia/webshop-v0"))
     with pytest.raises(InputError, match=said):
