@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from inspect import isfunction
 from typing import Any, ClassVar, cast
 
-from simia_gym.actions.calls import call_message
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.event_loop import run_sync
 from simia_gym.episode import Episode
@@ -20,7 +19,8 @@ from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import TURN_LIMIT
 from simia_gym.rl.for_trl.rows import KEY, EpisodeRows, Source
 from simia_gym.rl.for_trl.tool_methods import python_name, text_method, tool_methods
-from simia_gym.types import Action, Calls, End, JsonObject, PolicyAction, Say, Task
+from simia_gym.rl.serving.tool_episode import written
+from simia_gym.types import Action, End, JsonObject, Say, Task
 
 OVER = "[The episode is over.]"
 UNREACHABLE = "[The environment cannot be reached.]"
@@ -83,7 +83,7 @@ class ToolEnvironment:
         episode = self.episode
         if episode.ended is not None:
             return OVER if episode.fault is None else UNREACHABLE
-        step = run_sync(episode.step(_given(episode, action)), inline=episode.inline)
+        step = run_sync(episode.step(written(episode.domain.grammar, action)), inline=episode.inline)
         if episode.fault is not None:
             return UNREACHABLE
         said = [str(message["content"]) for message in step.messages]
@@ -163,13 +163,3 @@ def _environment_class(suite: Suite, episode_rows: EpisodeRows) -> type[ToolEnvi
     members["method_names"] = dict(zip((str(tool["function"]["name"]) for tool in domain.tools), methods, strict=True))
     members |= {**methods, **extra}
     return cast("type[ToolEnvironment]", type(f"{name}Environment", (ToolEnvironment,), members))
-
-
-def _given(episode: Episode, action: Action) -> PolicyAction:
-    """The action to pass to `Episode.step`; text that the grammar cannot express becomes an empty action."""
-    if isinstance(action, Calls):
-        return call_message(*action.calls)
-    try:
-        return episode.domain.grammar.render(action)
-    except InputError:
-        return ""

@@ -8,15 +8,16 @@ then ours has an underscore behind it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from simia_gym.actions import Grammar
 from simia_gym.actions.calls import call_message
 from simia_gym.actions.signatures import function_of
 from simia_gym.assembly.suite import Suite
 from simia_gym.errors import Fault, InputError
 from simia_gym.record.finished_episode import TURN_LIMIT
-from simia_gym.types import End, JsonObject, Message, PolicyAction, Say, Task, ToolCall, Verdict
+from simia_gym.types import Action, Calls, End, JsonObject, Message, PolicyAction, Say, Task, ToolCall, Verdict
 
 START, SAY, FINISH = "start_conversation", "send_message_to_user", "finish"
 _ABOUT = {
@@ -152,20 +153,26 @@ class ToolEpisode:
 
     def _action(self, kind: str | None, name: str, arguments: Mapping[str, Any]) -> PolicyAction:
         if kind is None:
-            return call_message(ToolCall(name, dict(arguments)))
+            return written(self._domain.grammar, Calls((ToolCall(name, dict(arguments)),)))
         text = str(arguments["message" if kind == SAY else "answer"]).strip()
-        said = Say(text) if kind == SAY or self._domain.replies == "end" else End(text)
-        try:
-            return self._domain.grammar.render(said)
-        except InputError:  # the grammar cannot express it, such as an empty message
-            return ""
+        return written(self._domain.grammar, Say(text) if kind == SAY or self._domain.replies == "end" else End(text))
+
+
+def written(grammar: Grammar, action: Action) -> PolicyAction:
+    """The action for `Episode.step`; a text that the grammar cannot express, such as none, is an empty action."""
+    if isinstance(action, Calls):
+        return call_message(*action.calls)
+    try:
+        return grammar.render(action)
+    except InputError:
+        return ""
 
 
 def _closed(properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-def _wrong(name: str, arguments: Mapping[str, Any], properties: Sequence[str] | JsonObject) -> str | None:
+def _wrong(name: str, arguments: Mapping[str, Any], properties: JsonObject) -> str | None:
     """What is wrong with the arguments of one of our own tools, all of which are texts."""
     if unknown := sorted(set(arguments) - set(properties)):
         return f"Error: {name} takes no argument {', '.join(map(repr, unknown))}."
