@@ -70,6 +70,13 @@ async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_someth
     assert found["simulator"] >= 20
 
 
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0"])
+async def test_with_the_shadow_writes_that_find_nothing_are_faults_where_code_answers_the_reads(env: str) -> None:
+    found = await ends(env, NOTHING, simulator="llm", shadow_faults=True)
+    assert set(found) == {"simulator", "reward 1.0"}
+    assert found["simulator"] >= 20
+
+
 def test_a_mistake_of_the_agent_is_no_slip_of_the_simulator() -> None:
     """One name is right and another is not: the oracle says what the world says."""
     real = suite_of("simia/retail-v0", simulator="world")
