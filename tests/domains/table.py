@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,9 @@ class World:
     def agents(self) -> Any:
         return read_yaml(AGENTS / f"{self.folder.name}.yaml")
 
-    @property
+    @cached_property
     def config(self) -> DomainConfig:
+        """What its `domain.yaml` says, read once: every shared test is spread over the worlds by it."""
         return read_config(self.folder / "domain.yaml")
 
     @property
