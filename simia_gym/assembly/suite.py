@@ -46,6 +46,7 @@ class Suite:
         resources: Addresses, clients, files and budgets of the models.
 
     Attributes:
+        tasks: The tasks of the split; see `Domain.tasks_of`.
         history: What policies are shown of the history; ``None`` for the whole transcript.
         simulator_name: Name of the simulator; never ``auto``.
         model_names: Names of the models in use, by role.
@@ -63,15 +64,7 @@ class Suite:
         self.prepare_episode: Callable[[Episode], None] | None = None
         with foreign_code(folder_of(config)):
             self.domain: Domain = domain_of(config, mark)
-        if config.generated and self.domain.generator is None:
-            reason = "with data of your own" if config.data else "in this domain"
-            raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
-        if not self.tasks:
-            place = f" of {config.data}" if config.data is not None else ""
-            fix = "Choose another split, ask for generated tasks, or add the file with its tasks."
-            if config.split == "dev":
-                fix = "It is a fifth of train: write two or more train tasks, or a generator; or choose another split."
-            raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
+        self.tasks: Sequence[Task] = tasks_of(self.domain, config)
         self.models = RoleModels(config, self.resources, self.domain.config.roles)
         self.simulator_name = self._simulator_name()
         self.history = self.domain.history_view(config.history)
@@ -94,12 +87,6 @@ class Suite:
         In this process, a copy has the domain of the original, even if the folder has been edited since.
         """
         return load_suite, (self.config, self.resources, self.domain.mark)
-
-    @cached_property
-    def tasks(self) -> Sequence[Task]:
-        """The tasks of the split; see `Domain.tasks_of`."""
-        config = self.config
-        return self.domain.tasks_of(config.split, config.generated, without_dev=config.without_dev)
 
     def task(self, task_id: str) -> Task:
         """Find a task by its id, in any split; see `Domain.find_task`."""
@@ -319,6 +306,25 @@ def domain_of(config: EnvConfig, mark: bytes = b"") -> Domain:
             if hint and repr(name) in error.what:
                 raise InputError(error.what, where=error.where, fix=f"{hint}{error.fix}") from None
         raise
+
+
+def tasks_of(domain: Domain, config: EnvConfig) -> Sequence[Task]:
+    """The tasks that the settings choose; see `Domain.tasks_of`.
+
+    Raises:
+        InputError: There are none, or there is no generator of the tasks that are to be generated.
+    """
+    if config.generated and domain.generator is None:
+        reason = "with data of your own" if config.data else "in this domain"
+        raise InputError(f"there is no task generator {reason}", where="generated", fix="Leave generated out.")
+    tasks = domain.tasks_of(config.split, config.generated, without_dev=config.without_dev)
+    if not tasks:
+        place = f" of {config.data}" if config.data is not None else ""
+        fix = "Choose another split, ask for generated tasks, or add the file with its tasks."
+        if config.split == "dev":
+            fix = "It is a fifth of train: write two or more train tasks, or a generator; or choose another split."
+        raise InputError(f"there are no tasks in split {config.split!r}{place}", where="split", fix=fix)
+    return tasks
 
 
 def load_suite(config: EnvConfig, resources: Resources | None = None, mark: bytes = b"") -> Suite:

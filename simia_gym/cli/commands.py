@@ -23,6 +23,7 @@ from simia_gym.errors import InputError
 GROUP = "simia_gym.commands"
 OWN = {
     "list": "list_envs:list_environments",
+    "tasks": "tasks:list_tasks",
     "rollout": "rollout:rollout",
     "evaluate": "evaluate:evaluate",
     "compare": "compare:compare_sides",
