@@ -18,6 +18,7 @@ class OfficeExpert:
     """Does what the task asks for; one object plays episodes one after another. It uses only its messages."""
 
     whole_transcript = True
+    mistakes = ("wrong-argument", "stops-early", "skipped-step", "first-option")
 
     def __init__(self) -> None:
         self._plan: Generator[ToolCall, str, None] | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from simia_gym.envs.webshop.catalogue.request_reading import Request, read_request
 from simia_gym.envs.webshop.pages import PER_PAGE, SEP
-from simia_gym.types import Message
+from simia_gym.types import Message, ToolCall
 
 TURNS = 15
 """Number of actions that the expert plans with: the domain's turn limit."""
@@ -96,6 +96,7 @@ class WebShopExpert:
     """Buys what the request asks for; one object plays episodes one after another."""
 
     whole_transcript = True
+    mistakes = ("wrong-argument", "stops-early", "first-option")
 
     def __init__(self) -> None:
         self._memory: _Memory | None = None
@@ -107,6 +108,16 @@ class WebShopExpert:
             self._memory = _Memory(read_request(page.parts[2] if len(page.parts) > 2 else ""))
         self._memory.turns += 1
         return _next(self._memory, page)
+
+    def offered(self, call: ToolCall, messages: Sequence[Message]) -> ToolCall:
+        """The click on the first product of the page, or the first value of the option, in place of the chosen one."""
+        page, clicked = read_page(str(messages[-1]["content"])), call.arguments.get("value")
+        known = self._memory.known if self._memory is not None else {}
+        products = [name for name in page.clickables if name in known]
+        for offered in (products, *_read_options(page).values()):
+            if clicked in offered:
+                return ToolCall(call.name, {"value": offered[0]}, call.id)
+        return call
 
 
 def read_page(text: str) -> Page:

@@ -56,7 +56,9 @@ class Policy(Protocol):
     A policy may also have ``start(self, start: PolicyStart) -> None``, which is called before each episode;
     ``whole_transcript = True``, if it is shown the whole transcript in any case, as scripted experts are; and
     ``native_tools = True``, if it gives its model the tools of ``start.tools`` beside the messages, so that the system
-    message need not have them. A factory of policies says it likewise.
+    message need not have them. A factory of policies says it likewise. ``mistakes`` lists the ways in which
+    ``NAME:RATE:WAY`` may spoil the actions of its class, see `SpoiledPolicy`; by default those that mean something for
+    any policy.
     """
 
     def act(self, messages: Sequence[Message]) -> PolicyAction | Awaitable[PolicyAction]:

@@ -25,7 +25,7 @@ class NullPolicy:
     def start(self, start: PolicyStart) -> None:
         """Begin an episode: find the action that gives the text as the final one."""
         if start.replies == "error":
-            self._action = _ending(start, self.text)
+            self._action = ending(start, self.text)
         elif start.replies == "end":
             self._action = self.text or _NO_ANSWER
 
@@ -34,7 +34,7 @@ class NullPolicy:
         return self._action
 
 
-def _ending(start: PolicyStart, text: str) -> str:
+def ending(start: PolicyStart, text: str) -> str:
     """The action that ends an episode with a text: the grammar's, or a call of a terminal tool, or the text itself.
 
     A terminal tool whose arguments are more than text is not called: to choose an outcome is work.

@@ -22,7 +22,7 @@ from simia_gym.common.files import Lines
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.policies.base import Policy, PolicyOptions
 from simia_gym.policies.built_in import ClaimerPolicy, NullPolicy, RandomPolicy, RefuserPolicy
-from simia_gym.policies.spoiled import SpoiledPolicy, split_rate
+from simia_gym.policies.spoiled import SpoiledPolicy, check_way, read_spoiling
 
 if TYPE_CHECKING:
     from simia_gym.llm.budget import Budget
@@ -62,7 +62,8 @@ def load_policy(
     Args:
         spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one of another
             package, such as ``hf``); or the user's own ``module:Class`` or ``file.py:Class``, relative to the current
-            directory. ``NAME:RATE``, such as ``expert:0.2``, spoils that share of its actions; see `SpoiledPolicy`.
+            directory. ``NAME:RATE``, such as ``expert:0.2``, spoils that share of its actions, and
+            ``NAME:RATE:WAY``, such as ``expert:0.2:wrong-argument``, in one way; see `SpoiledPolicy`.
         domain_policies: The domain's policies: name to ``package.module:Class``.
         options: Settings for ``llm`` and for policies of other packages.
         folder: The domain's folder, for ``file.py:Class`` among its policies.
@@ -76,10 +77,11 @@ def load_policy(
         InputError: There is no such policy, or it cannot be used; gives the reason and the known names.
     """
     own, options = dict(domain_policies or {}), options or PolicyOptions()
-    name, rate = split_rate(spec)
-    if rate is not None:
-        make = load_policy(name, own, options, folder=folder, budget=budget, cassette=cassette)
-        return partial(SpoiledPolicy, make, rate)
+    spoiling = read_spoiling(spec)
+    if spoiling.rate is not None:
+        make = load_policy(spoiling.name, own, options, folder=folder, budget=budget, cassette=cassette)
+        check_way(spoiling, make)
+        return partial(SpoiledPolicy, make, spoiling.rate, spoiling.way)
     if spec in own:
         where = _place(spec, folder)
         return checked_class(load_object(own[spec], folder=folder, where=where), own[spec], where)
@@ -169,7 +171,7 @@ def policy_hash(
     Returns:
         16 hex digits; ``None`` for a built-in policy, or one without source files.
     """
-    spec, _ = split_rate(spec)
+    spec = read_spoiling(spec).name
     named = (domain_policies or {}).get(spec)
     dotted = named or spec
     if ":" not in dotted:

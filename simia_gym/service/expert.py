@@ -43,6 +43,10 @@ class ServiceExpert:
     strict: ClassVar[bool] = True
 
     whole_transcript = True
+    mistakes: tuple[str, ...] = (
+        *("wrong-argument", "stops-early", "first-option", "forgotten-confirmation", "claims-only"),
+        "never-refuses",
+    )
 
     def __init__(self) -> None:
         self._grammar: Grammar = get_grammar("tools")
@@ -245,6 +249,7 @@ class Pushover(ServiceExpert):
     """The expert without the rules: it tries whatever the customer asks, and says that it is done."""
 
     strict = False
+    mistakes = ServiceExpert.mistakes[:-1]
 
 
 class Thinker(ServiceExpert):

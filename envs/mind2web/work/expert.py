@@ -66,6 +66,8 @@ def _sentences(site: str) -> Sentences:
 class SiteExpert:
     """Does what the task asks for. It uses only its newest message."""
 
+    mistakes = ("wrong-argument", "stops-early", "first-option")
+
     def __init__(self) -> None:
         self._start: PolicyStart | None = None
 

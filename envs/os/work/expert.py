@@ -17,6 +17,7 @@ class OsExpert:
     """Does what the task asks for; one object plays episodes one after another. It uses only its messages."""
 
     whole_transcript = True
+    mistakes = ("wrong-argument", "stops-early", "skipped-step")
 
     def __init__(self) -> None:
         self._plan: Generator[str, str, str | None] | None = None
