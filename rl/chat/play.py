@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol, TypeVar
 
+from simia_gym.actions.assistant import LENGTH, RecordedAction
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.rl.chat.tokens import template_message
@@ -239,7 +240,7 @@ class _Speaker:
         text = await _result(conversation.said(sampled.token_ids, sampled.logprobs))
         if sampled.stop == "length" and len(sampled.token_ids) >= room:
             raise Cut  # an incomplete action is not executed
-        return text
+        return RecordedAction(text, {"finish_reason": LENGTH}) if sampled.stop == LENGTH else text
 
 
 def continues(messages: Sequence[Message], shown: Sequence[Message]) -> bool:

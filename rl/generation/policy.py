@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from simia_gym.actions.assistant import LENGTH, RecordedAction
 from simia_gym.errors import Cut, Fault, InputError
 from simia_gym.policies import PolicyOptions, PolicyStart
 from simia_gym.rl.extras import require
@@ -173,9 +174,11 @@ class HFPolicy:
         except GenerationError as error:
             raise Fault("generation", str(error), role="policy") from error
         self._turn += 1
-        if turn.stop == "length":
-            self._source.count_cut(len(turn.token_ids))
-        return self.conversation.said(turn.token_ids, turn.logprobs)
+        text = self.conversation.said(turn.token_ids, turn.logprobs)
+        if turn.stop != LENGTH:
+            return text
+        self._source.count_cut(len(turn.token_ids))
+        return RecordedAction(text, {"finish_reason": LENGTH})
 
     def _begin(self) -> None:
         self.conversation = None

@@ -20,6 +20,7 @@ from simia_gym.common.formatting import counted, number, percent
 from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
+from simia_gym.evaluation.health import health_lines
 from simia_gym.llm.accounts import in_short
 from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan, make_plan
@@ -269,6 +270,7 @@ def _write_card(plan: RunPlan, folder: RunFolder, sums: dict[str, Any]) -> None:
     before = read_card(plan.policy or folder.start_policy) or Card()
     names = [str(config.domain or config.env) for config, _ in plan.environments]
     entry = {"by": "grpo", "envs": names, "seed": plan.seed, "learning_rate": plan.learning_rate, **sums}
+    entry.pop("health", None)  # of one step, for whoever watches the training
     envs = tuple(dict.fromkeys((*before.envs, *names)))
     trained = (*before.trained, entry)
     longest = plan.turn_tokens or plan.max_response_length
@@ -287,6 +289,7 @@ def last_words(sums: dict[str, Any], plan: RunPlan, folder: RunFolder, seconds: 
     if "reward" in sums:
         prompt = f" (prompt {plan.prompt})"
         yield f"last step: reward {number(sums['reward'])}, success {percent(sums['success'])}{prompt}"
+        yield from (f"  {line}" for line in health_lines(sums.get("health", {})))
     if look := sums.get("validation"):
         words = f"reward {number(look['reward'])}, success {percent(look['success'])} (prompt {plan.prompt})"
         yield f"{on_split(look)} after step {look['step']}: {words} over {counted(look['episodes'], 'episode')}"

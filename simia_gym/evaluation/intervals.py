@@ -66,6 +66,28 @@ def mean_difference(first: Sequence[float], second: Sequence[float], *, seed: in
     return _mean(differences, exact, seed)
 
 
+def two_runs(trials: Sequence[tuple[int, float]], mean: JsonObject) -> JsonObject:
+    """By how much the means of two single runs, one trial a task each, differ by chance: 95% differ by less.
+
+    Args:
+        trials: Of each task the number of trials, and the sum of their squared differences from their mean.
+        mean: The mean over these tasks, with its interval.
+
+    Returns:
+        ``value``; ``from``: ``trials`` where half of the tasks or more have two trials, else ``interval``. The
+        interval over tasks covers their choice, too, so that its value is of two runs of different tasks: an upper
+        bound. Without an interval the value is ``None`` and ``from`` is ``none``.
+    """
+    spread = [squares / (count - 1) for count, squares in trials if count > 1]
+    if spread and 2 * len(spread) >= len(trials):
+        variance = math.fsum(spread) / len(spread) / len(trials)
+        return {"value": Z95 * math.sqrt(2 * variance), "from": "trials"}
+    if mean["interval"] is None:
+        return {"value": None, "from": "none"}
+    low, high = mean["interval"]
+    return {"value": (high - low) / math.sqrt(2), "from": "interval"}
+
+
 def _mean(values: Sequence[float], exact: tuple[str, tuple[float, float]] | None, seed: int) -> JsonObject:
     """The mean with the given method and interval, or else with the bootstrap's."""
     count = len(values)

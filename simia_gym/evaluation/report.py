@@ -12,7 +12,7 @@ from rich.text import Text
 from simia_gym.common.frames import data_frame
 from simia_gym.common.notebook import as_html
 from simia_gym.evaluation.comparing.pairing import pair_up
-from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks
+from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks, two_runs
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import Series, TaskTrials
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 VERSION = 1
 MARK = "simia evaluate"
 _ALL_UP_TO = 8
+_SQUARES = {"pass_at_1": "success_squares", "mean_reward": "reward_squares", "mean_turns": "turns_squares"}
 
 
 class Report(dict[str, Any]):
@@ -110,6 +111,7 @@ def _scores_of(series: Series, seed: int) -> JsonObject:
         "seed": series.seed,
         "domain_hash": sorted(series.domain_hashes),
         "faults": dict(sorted(series.faults.items())),
+        "health": series.health.to_json(),
         **_scores(list(series.tasks.values()), ks, seed),
         "kinds": {kind: _scores(trials, ks, seed) for kind, trials in sorted(kinds.items())},
         **({"groups": {name: _by_value(values, ks, seed) for name, values in groups.items()}} if groups else {}),
@@ -132,6 +134,12 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         if len(enough) < len(tasks):
             left_out[str(k)] = len(tasks) - len(enough)
     valid = [one for one in tasks if one.valid]
+    scores: JsonObject = {
+        "pass_at_1": mean_over_tasks([one.successes / one.valid for one in valid], seed=seed),
+        "mean_reward": mean_over_tasks([one.reward / one.valid for one in valid], seed=seed),
+        "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed),
+    }
+    squares = {name: [(one.valid, getattr(one, each)) for one in valid] for name, each in _SQUARES.items()}
     return {
         "tasks": len(tasks),
         "episodes": sum(one.episodes for one in tasks),
@@ -140,12 +148,13 @@ def _scores(tasks: Sequence[TaskTrials], ks: Iterable[int], seed: int) -> JsonOb
         "length": sum(one.cut_off for one in tasks),
         "context_overflows": sum(one.overflows for one in tasks),
         "invented_observations": sum(one.invented for one in tasks),
-        "pass_at_1": mean_over_tasks([one.successes / one.valid for one in valid], seed=seed),
+        "pass_at_1": scores["pass_at_1"],
         "pass_hat_k": hat,
         "pass_at_k": at,
         "tasks_with_fewer_valid_trials_than_k": left_out,
-        "mean_reward": mean_over_tasks([one.reward / one.valid for one in valid], seed=seed),
-        "mean_turns": mean_over_tasks([one.turns / one.valid for one in valid], shares=False, seed=seed),
+        "mean_reward": scores["mean_reward"],
+        "mean_turns": scores["mean_turns"],
+        "two_runs": {name: two_runs(trials, scores[name]) for name, trials in squares.items()},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -11,7 +12,8 @@ from rich.text import Text
 from simia_gym.common.fitting_table import FittingTable
 from simia_gym.common.formatting import NONE, counted, interval, number, percent
 from simia_gym.common.json_encoding import encode
-from simia_gym.rollout.summary import group_rows, limit_words
+from simia_gym.evaluation.health import health_lines
+from simia_gym.rollout.summary import group_rows
 from simia_gym.types import JsonObject
 
 _NAMES = {"wilson": "Wilson", "bootstrap": "bootstrap", "agresti-min": "Agresti-Min"}
@@ -40,12 +42,14 @@ def score_parts(report: JsonObject, *, faults: bool = True) -> Iterator[Renderab
 def _scores(title: str, label: str, rows: Sequence[tuple[str, JsonObject]], *, total: bool = False) -> FittingTable:
     most = str(max((int(k) for _, scores in rows for k in scores["pass_hat_k"]), default=1))
     none: JsonObject = {"value": None}
-    less = ("trials", f"pass@{most}", "turns", "reward")
+    less = ("trials", f"pass@{most}", "turns", "reward", "two runs")
     table = FittingTable(label, title=title, dispensable=less, total=total)
     for name, scores in rows:
         first = scores["pass_at_1"]
         cells = {"tasks": str(scores["tasks"]), "trials": str(scores["valid"])}
         cells |= {"pass@1": percent(first["value"]), "95% CI": interval(first["interval"])}
+        chance = scores["two_runs"]["pass_at_1"]["value"]
+        cells["two runs"] = NONE if chance is None else f"±{100 * chance:.1f}"
         if most != "1":
             cells[f"pass^{most}"] = percent(scores["pass_hat_k"].get(most, none)["value"])
             cells[f"pass@{most}"] = percent(scores["pass_at_k"].get(most, none)["value"])
@@ -69,7 +73,8 @@ def _lines(one: JsonObject, *, faults: bool) -> Iterator[str]:
     reward = one["mean_reward"]
     bounds = " to ".join(number(bound, 3) for bound in reward["interval"] or ())
     yield f"mean reward {number(reward['value'], 3)}" + (f" (95% CI {bounds})" if bounds else "")
-    yield from limit_words(one["length"], one["context_overflows"], one["invented_observations"])
+    if chance := _chance(one):
+        yield chance
     if one["invalid"] and faults:
         kinds = ", ".join(f"{name} x {count}" for name, count in one["faults"].items())
         be = "is invalid and counts" if one["invalid"] == 1 else "are invalid and count"
@@ -79,6 +84,26 @@ def _lines(one: JsonObject, *, faults: bool) -> Iterator[str]:
         most = max(short, key=int)
         least = counted(int(most), "valid trial")
         yield f"{short[most]} of {counted(one['tasks'], 'task')} left out at k = {most}: fewer than {least}"
+    if health := one["health"]:
+        yield "health of these episodes:"
+        yield from (f"  {line}" for line in health_lines(health))
+        if one["source"]:
+            example = next(iter(health.values()))["example"]
+            words = ("simia", "show", one["source"], example["task"], "--member", str(example["member"]))
+            yield f"  to read one: {shlex.join(words)}"
+
+
+def _chance(one: JsonObject) -> str:
+    """By how much two single runs differ by chance, and from what this is known; empty if it is not."""
+    rate, reward = (one["two_runs"][name] for name in ("pass_at_1", "mean_reward"))
+    if rate["value"] is None:
+        return ""
+    known = {
+        "trials": "from the trials of each task",
+        "interval": "from the interval over tasks, so at most that; --trials 2 tells it better",
+    }
+    points = f"{100 * rate['value']:.1f} points of pass@1 and {number(reward['value'], 3)} of the mean reward"
+    return f"two single runs differ by chance by up to {points} (95%; {known[rate['from']]})"
 
 
 def _differences(pairs: list[JsonObject]) -> FittingTable:

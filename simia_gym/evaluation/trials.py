@@ -11,6 +11,7 @@ from typing import Any
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import InputError
+from simia_gym.evaluation.health import Health, signs_of
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.summary import Tally, fault_name, score_groups
 
@@ -20,10 +21,33 @@ _MOST_LETTERS = 40
 
 @dataclass
 class TaskTrials(Tally):
-    """The trials of one task."""
+    """The trials of one task.
+
+    Attributes:
+        kind: The task's kind.
+        groups: The values of its options by which scores are shown.
+        reward_squares: Sum of squared differences between the valid trials' rewards and their mean.
+        turns_squares: The same of their turns.
+    """
 
     kind: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
+    reward_squares: float = 0.0
+    turns_squares: float = 0.0
+
+    def add(self, record: Record) -> None:
+        """Count one episode."""
+        if record.valid and record.reward is not None and self.valid:
+            # The sum grows by the square of the distance to the mean so far; equal values add exactly nothing.
+            share = self.valid / (self.valid + 1)
+            self.reward_squares += share * (record.reward - (self.mean_reward or 0.0)) ** 2
+            self.turns_squares += share * (record.turns - self.turns / self.valid) ** 2
+        super().add(record)
+
+    @property
+    def success_squares(self) -> float:
+        """The same of their successes, each 0 or 1."""
+        return self.successes * (self.valid - self.successes) / self.valid if self.valid else 0.0
 
 
 @dataclass
@@ -37,6 +61,7 @@ class Series:
         run: The rollout's settings, such as the group size and the policy's hash.
         tasks: Trials by task id.
         faults: Number of faults by ``role:kind``.
+        health: Signs that something spoils episodes.
         keys: Keys of the episodes counted so far.
     """
 
@@ -49,6 +74,7 @@ class Series:
     domain_hashes: set[str] = field(default_factory=set)
     tasks: dict[str, TaskTrials] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
+    health: Health = field(default_factory=Health)
     keys: set[str] = field(default_factory=set, repr=False)
 
     def add(self, record: Record) -> None:
@@ -65,6 +91,14 @@ class Series:
         self.tasks.setdefault(record.task, TaskTrials(kind=record.kind, groups=score_groups(record))).add(record)
         if not record.valid:
             self.faults[fault_name(record)] += 1
+        valid, group = record.valid and record.reward is not None, int(record.run.get("group", 1))
+        self.health.add(
+            signs_of(record.events, ended=record.ended, valid=valid, success=record.success),
+            turns=record.turns,
+            reward=record.reward if valid else None,
+            example={"task": record.task, "member": record.member, "seed": record.seed},
+            group=(record.group, group),
+        )
 
     @property
     def most_trials(self) -> int:

@@ -196,6 +196,7 @@ def test_used_up_tokens_cut_an_episode_and_it_is_judged(tmp_path: Path) -> None:
         played = play_rows(folder, [suite_of(RETAIL)], rows=2, max_response_length=budget, settings={"records": True})
         for number, line in enumerate(sorted(read_episodes(played.run), key=lambda line: line.uid)):
             assert (line.ended, line.valid, line.fault) == ("token_limit", True, None)
+            assert line.health == {"token_limit": 1}
             assert played.reward(number) == line.reward
             assert line.reward == 0.0 or budget > length // 2  # only the farewell may be missing
             assert 0 < line.length <= budget

@@ -174,6 +174,7 @@ def test_a_rollout_is_resumed_with_the_same_checkpoint_alone(
     assert main(words) == 0
     result = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert (result["valid"], result["policy"]) == (4, f"hf:{model}")
+    assert result["length"] > 0, "turns that max_tokens cut"
     assert main([*words, "--resume"]) == 0
     save_policy(model, seed=1, length=4096)
     assert main([*words, "--resume"]) == 2

@@ -22,7 +22,7 @@ from simia_gym.rl.extras import cores
 from simia_gym.rl.grpo.config.options import make_plan
 from simia_gym.rl.grpo.config.profile import load_profile
 from simia_gym.rl.grpo.in_verl.worlds import RunSettings, Worlds
-from simia_gym.rl.grpo.launch import failed, run_grpo
+from simia_gym.rl.grpo.launch import failed, last_words, run_grpo
 from simia_gym.rl.grpo.prepare import addresses, check_policy
 from simia_gym.rl.grpo.run import checkpoints
 from simia_gym.rl.grpo.run.environment import make_ray_folder, variables
@@ -140,6 +140,28 @@ def test_groups_teach_where_the_rewards_of_valid_episodes_differ() -> None:
     assert summed(lines)["groups"] == {"played": 4, "mixed": 2}
     assert "2 of 4 groups teach" in facts_of({"step": 1, "train": summed(lines)})
     assert "groups" not in summed([*of("a", 1.0), *of("b", 0.0)]), "a validation has no groups"
+
+
+def test_the_health_of_a_step_is_told_with_an_example_and_what_to_do(tmp_path: Path) -> None:
+    silent = replace(LINE, sample=1, uid="v", reward=0.0, health={"empty_turns": 2, "no_tool_call": 1})
+    lines = [LINE, replace(LINE, sample=1), replace(LINE, uid="v"), silent, replace(MASKED, uid="w", turns=9)]
+    sums = summed(lines)
+    found = {name: (sign["found"], sign["of"], sign["unit"]) for name, sign in sums["health"].items()}
+    assert found == {
+        "empty_turns": (2, 21, "turns"),
+        "no_tool_call": (1, 5, "episodes"),
+        "equal_rewards": (1, 2, "groups"),
+        "faults": (1, 5, "episodes"),
+    }
+    assert sums["health"]["empty_turns"]["example"] == {"task": "t", "group": "g", "sample": 1}
+    assert "health" not in summed([LINE])
+    step = facts_of({"step": 1, "train": sums})
+    assert "empty turns 2/21 · no tool call 1/5" in step
+    assert "equal rewards" not in step, "the groups that teach say it"
+    words = "\n".join(last_words(totals([{"step": 1, "train": sums}]), plan_of(), RunFolder(tmp_path), None))
+    for sign in sums["health"].values():
+        assert sign["advice"] in words
+    assert "empty turns: 2 of 21 turns (9.5%), such as task t, group g, sample 1" in words
 
 
 def test_metrics_join_verls_numbers_with_the_episodes_of_all_workers(folder: RunFolder) -> None:

@@ -106,6 +106,14 @@ async def test_tokens_and_mask_are_what_was_sampled(shop: Suite) -> None:
     assert played.messages == 2 * len(asked) or played.messages == 2 * len(asked) + 1
 
 
+async def test_a_turn_that_its_limit_cuts_is_carried_out_and_recorded_as_cut(shop: Suite) -> None:
+    sample, _ = speak("search[red shoes with a very long name]", *[BACK] * 20)
+    episode, limits = shop.episode(), Limits(response=100_000, turn=len(BACK) + 1)
+    played = await play(episode, shop.tasks[0], seed=3, group="g", begin=Letters, sample=sample, limits=limits)
+    assert [event["turn"] for event in episode.ledger.events if "finish_reason" in event] == [1]
+    assert (played.valid, played.turns) == (True, shop.max_turns)
+
+
 async def test_with_a_prompt_a_turn_the_tokens_are_those_of_one_turn(shop: Suite) -> None:
     suite = load_suite(replace(shop.config, history="page"))
     sample, asked = speak(SEARCH, "click[next >]", *[BACK] * 20)

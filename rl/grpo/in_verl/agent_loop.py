@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import SimiaError
+from simia_gym.evaluation.health import signs_of
 from simia_gym.rl.chat.play import Limits, Played, Turn, play
 from simia_gym.rl.grpo.dataset import Row
 from simia_gym.rl.grpo.in_verl.worlds import Worlds, worlds_of
@@ -66,7 +67,7 @@ class EpisodeLoop(AgentLoopBase):
         """
         began = time.monotonic()
         step, sample = int(kwargs.get("global_steps", 0)), int(kwargs.get("session_id", 0))
-        row, group = Row.of(kwargs["extra_info"]), ""
+        row, group, signs = Row.of(kwargs["extra_info"]), "", dict[str, int]()
         engine, rollout = _Engine(self, sampling_params), self.rollout_config
         try:
             suite = self.worlds.suite(row.config)
@@ -98,8 +99,10 @@ class EpisodeLoop(AgentLoopBase):
             )
             if played.trace is not None:
                 logger.warning("%s, %s: %s", row.env, row.task.id, played.trace)
+            signs = signs_of(episode.ledger.events, ended=played.ended, valid=played.valid, success=played.success)
             self.worlds.log.record(row.env, plan, job, episode)
-        self.worlds.log.write(_line(played, row, step, sample, str(kwargs.get("uid", "")), group, began))
+        line = _line(played, row, step, sample, str(kwargs.get("uid", "")), group, began)
+        self.worlds.log.write(replace(line, health=signs))
         return self._output(played, engine, step, time.monotonic() - began)
 
     def _cap_text_prompt_length(self, prompt_ids: list[int]) -> list[int]:

@@ -68,6 +68,7 @@ class EpisodeLine:
         seconds: Wall time of the episode.
         models: Model usage of this process since its previous episode, by role; see `models_used`.
         split: The split whose tasks were played; empty in a log of an earlier version.
+        health: Signs that something spoils episodes, with their counts; see `simia_gym.evaluation.health`.
     """
 
     step: int
@@ -91,6 +92,7 @@ class EpisodeLine:
     seconds: float
     models: JsonObject = field(default_factory=dict)
     split: str = ""
+    health: JsonObject = field(default_factory=dict)
 
 
 def training_job(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from simia_gym.common.writing import write_whole
+from simia_gym.evaluation.health import Health
 from simia_gym.rl.curve import Points, draw_curve
 from simia_gym.rl.grpo.run.episodes import BATCHES, EPISODES, TRAIN, VAL, EpisodeLine, added_models
 from simia_gym.rl.grpo.run.run_folder import RunFolder
@@ -83,6 +84,8 @@ def summed(episodes: Iterable[EpisodeLine]) -> dict[str, Any]:
     out["ended"] = dict(sorted(Counter(line.ended for line in lines).items()))
     if len({line.uid for line in lines}) < len(lines):
         out["groups"] = _groups(lines)
+    if health := _health(lines):
+        out["health"] = health
     if models := added_models(line.models for line in lines):
         out["models"] = models
     out["by_env"] = {}
@@ -104,6 +107,20 @@ def _groups(lines: Iterable[EpisodeLine]) -> dict[str, int]:
     """Number of groups, and of groups whose valid episodes have different rewards: only these have a gradient."""
     rewards = [{line.reward for line in group if line.valid} for _, group in _grouped(lines, lambda line: line.uid)]
     return {"played": len(rewards), "mixed": sum(len(found) > 1 for found in rewards)}
+
+
+def _health(lines: Iterable[EpisodeLine]) -> dict[str, Any]:
+    """Signs that something spoils the episodes, each with its count, its share and an example."""
+    health = Health()
+    for line in lines:
+        health.add(
+            line.health,
+            turns=line.turns,
+            reward=line.reward if line.valid else None,
+            example={"task": line.task, "group": line.group, "sample": line.sample},
+            group=(line.uid, 0),
+        )
+    return health.to_json()
 
 
 def _rates(lines: Sequence[EpisodeLine]) -> dict[str, Any]:
@@ -204,7 +221,7 @@ def totals(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     episodes, masked = sum(sums["episodes"] for sums in train), sum(sums["masked"] for sums in train)
     out: dict[str, Any] = {"steps": len(train), "episodes": episodes, "masked": masked, "faults": dict(faults)}
     if train:
-        out |= {name: train[-1][name] for name in ("reward", "success", "prompt") if name in train[-1]}
+        out |= {name: train[-1][name] for name in ("reward", "success", "prompt", "health") if name in train[-1]}
     looks = [line for line in lines if VAL in line]
     if models := added_models(sums.get("models", {}) for sums in (*train, *(line[VAL] for line in looks))):
         out["models"] = models

@@ -11,8 +11,11 @@ from rich.table import Column
 
 from simia_gym.common.formatting import compact, number, percent
 from simia_gym.common.output import Output
+from simia_gym.evaluation.health import health_words
 
 _STARTING = "starting Ray and the workers"
+_TOLD = ("equal_rewards", "faults")
+"""Signs of a step's health of which its line tells already."""
 _EVERY = 20.0
 """Seconds between two lines while no step ends, without a terminal."""
 
@@ -71,6 +74,8 @@ def facts_of(line: Mapping[str, Any]) -> str:
         parts += [f"{train['prompt']} prompt"] if "prompt" in train else []
         groups = train.get("groups")
         parts += [f"{groups['mixed']} of {groups['played']} groups teach"] if groups else []
+        told = {name: sign for name, sign in train.get("health", {}).items() if name not in _TOLD}
+        parts += health_words(told)
     if "tokens_per_second" in line:
         parts.append(f"{compact(line['tokens_per_second'])} tokens/s")
     if val := line.get("val"):
