@@ -10,6 +10,7 @@ from simia_gym.domain.tools import tool
 from simia_gym.domain.world import World
 from simia_gym.envs.os import machine
 from simia_gym.envs.os.agentbench.solved import prepare
+from simia_gym.envs.os.failing import FAILURES
 from simia_gym.envs.os.rooms import run_in_sandbox
 from simia_gym.envs.os.slices import FILES, LISTING, SCRATCH
 from simia_gym.errors import InputError, ToolError
@@ -53,6 +54,7 @@ class OsWorld(World):
         writes=("files/*", "scratch/*", "times/*", "shell/main"),
         masks=MASKS,
         always_changes=True,
+        errors=FAILURES,
     )
     async def bash_action(self, db: Draft, script: str) -> str:
         """Run a script of bash, and read its output. The shell goes on from script to script.

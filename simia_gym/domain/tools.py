@@ -56,25 +56,33 @@ class DeclaredError:
     Attributes:
         code: Its code, in snake_case.
         text: What the policy reads after ``Error: ``, with placeholders as in a rendering rule: ``{order_id}``.
+            Without it, whoever plays the tool words the error.
         when: A function of state and arguments that is true if this error occurs; in ``tools.json`` its name,
-            ``file.py:function`` or ``package.module:function``. Code then answers the call, whoever plays the tool,
-            and a model that gives this error in any other case is wrong. Without it, whoever plays the tool decides.
+            ``file.py:function`` or ``package.module:function``. A model that gives this error in any other case is
+            wrong. With a text, code answers the call, whoever plays the tool; such a function must be quick. Without
+            it, whoever plays the tool decides.
     """
 
     code: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
-    text: str
+    text: str | None = None
     when: str | SkipJsonSchema[Condition] | None = None
     condition: SkipJsonSchema[Condition | None] = field(default=None, init=False, repr=False, compare=False)
 
+    @property
+    def by_code(self) -> bool:
+        """Whether code answers the calls that meet it, so that no model is asked."""
+        return self.text is not None and self.condition is not None
+
     def message(self, state: State, call: ToolCall) -> str:
         """The text with its placeholders filled; raises `KeyError` if the state lacks a value."""
-        return parse_template(self.text, "errors").text(Context(state, call))
+        return parse_template(self.text or "", "errors").text(Context(state, call))
 
     @property
     def entry(self) -> JsonObject:
         """The entry of ``tools.json``."""
         name = self.when if self.when is None or isinstance(self.when, str) else self.when.__qualname__
-        return {"code": self.code, "text": self.text, **({} if name is None else {"when": name})}
+        further = {"text": self.text, "when": name}
+        return {"code": self.code, **{key: value for key, value in further.items() if value is not None}}
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -184,7 +192,7 @@ class ToolSpec:
             code: The error's code.
             asked: Whether code has asked the conditions in this state, and none was true.
         """
-        possible = [error.code for error in self.errors if error.condition is None or not asked]
+        possible = [error.code for error in self.errors if not (asked and error.by_code)]
         if not self.errors or code in (*possible, TOO_LARGE):
             return ""
         known = any(error.code == code for error in self.errors)
@@ -439,7 +447,8 @@ def _made(parts: JsonObject, where: Where, folder: Path | None = None) -> ToolSp
             raise InputError(f"the mask {pattern!r} cannot be used: {wrong}", where=where(("masks", number)), fix=fix)
     for number, error in enumerate(spec.errors):
         place = f"{where(('errors', number))}, error {error.code}"
-        unknown = set(parse_template(error.text, place).arguments()) - set(spec.parameters.get("properties", {}))
+        shown = parse_template(error.text or "", place).arguments()
+        unknown = set(shown) - set(spec.parameters.get("properties", {}))
         if unknown:
             fix = f"It has: {', '.join(spec.parameters.get('properties', {})) or 'none'}."
             raise InputError(f"text shows {sorted(unknown)}, which the tool does not take", where=place, fix=fix)

@@ -367,14 +367,14 @@ def refuse_size(call: ToolCall, limits: Limits) -> Transition | None:
 
 
 def declared_error(spec: ToolSpec, state: State, call: ToolCall, feedback: Feedback = "terse") -> Transition | None:
-    """Answer a valid call by the first declared error whose condition holds in this state; ``None`` if none does.
+    """Answer a valid call by the first error with a text whose condition holds in this state; ``None`` if none does.
 
     Raises:
         Fault: A condition raised an exception, or the error's text shows what the state lacks.
     """
     for error in spec.errors:
         name = f"error {error.code} of {spec.name}"
-        if error.condition is not None and own_code(name, error.condition, state, call.arguments):
+        if error.by_code and own_code(name, error.condition, state, call.arguments):
             text = own_code(name, error.message, state, call)
             return error_transition(error_text(text, "", feedback), error.code)
     return None

@@ -22,12 +22,12 @@ from simia_gym.llm.blocks import block, encoded_block
 from simia_gym.llm.types import ChatModel, ChatRequest, Reply, ReplySchema
 from simia_gym.simulators.checking import Rejected, check_answer
 from simia_gym.simulators.exchange import Question, Route, Settled, settle
+from simia_gym.simulators.excluded import excluded
 from simia_gym.simulators.forms import ledger_form
 from simia_gym.simulators.gate import gate
 from simia_gym.simulators.pins import PinStore
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.simulators.rendered import rendered
-from simia_gym.simulators.shown import contradicts_shown
 from simia_gym.simulators.tidying import tidied
 from simia_gym.types import Feedback, JsonObject, ToolCall, Transition, Writer
 from simia_gym.views.slices import CUT_OFF, Slice
@@ -151,7 +151,7 @@ class CheckedSimulator:
                 _append_events(context, held["events"])
             raise Fault(held["fault"]["kind"], held["fault"]["message"], role="simulator")
         try:
-            accepted = self._accept(held["answer"], asked)
+            accepted = await self._accept(held["answer"], asked)
         except Rejected:
             # Something outside the slice differs in this episode, so the shared answer breaks a rule here. Continue
             # the shared conversation with a repair.
@@ -165,7 +165,7 @@ class CheckedSimulator:
     async def _repeated(self, asked: _Asked, known: JsonObject) -> Transition:
         """Repeat the answer of the same call on the same slice earlier in this episode, if it is still valid."""
         try:
-            return self._transition(asked, self._accept(known, asked), "pin")
+            return self._transition(asked, await self._accept(known, asked), "pin")
         except Rejected:
             place = len(asked.context.ledger)
             settled = await self._ask(asked, (asked.context.scope, place), asked.context.scope, _OWN + place)
@@ -212,7 +212,7 @@ class CheckedSimulator:
             self._forms[spec.name, cut] = form
         return form
 
-    def _accept(self, data: Mapping[str, Any], asked: _Asked) -> Transition:
+    async def _accept(self, data: Mapping[str, Any], asked: _Asked) -> Transition:
         """Check an answer, and write the observation if the tool has a rendering rule.
 
         Raises:
@@ -231,8 +231,7 @@ class CheckedSimulator:
             cut_by = asked.slice.cut_by
         answer = check_answer(data, spec, context.state, self.domain.state_schema, removed, rows, limits, cut_by)
         failed = answer.outcome == "error"
-        reads = self.domain.slicers[spec.name].selectors
-        if failed and (wrong := contradicts_shown(answer.error_code, asked.call, reads, asked.slice)):
+        if failed and (wrong := await excluded(str(answer.error_code), self._whole, asked.call, context, asked.slice)):
             raise Rejected([wrong])
         render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from simia_gym.contracts import StepContext
@@ -65,7 +65,7 @@ class Settled(NamedTuple, Generic[T]):
 
 
 async def settle(
-    models: Sequence[ChatModel], question: Question, accept: Callable[[Any], T], context: StepContext
+    models: Sequence[ChatModel], question: Question, accept: Callable[[Any], Awaitable[T]], context: StepContext
 ) -> Settled[T]:
     """Ask the models in turn until an answer is accepted; requests and rejected answers are added to the ledger.
 
@@ -97,7 +97,7 @@ async def settle(
                     break
                 raise
             try:
-                value, reply = _weighed(reply, question, accept, request, context)
+                value, reply = await _weighed(reply, question, accept, request, context)
             except Rejected as error:
                 violations = error.violations
                 rejected(request, violations, context.ledger, context.turn, tool=question.tool)
@@ -112,8 +112,12 @@ async def settle(
     raise Fault("invalid_reply", message, role="simulator")
 
 
-def _weighed(
-    reply: Reply, question: Question, accept: Callable[[Any], T], request: ChatRequest, context: StepContext
+async def _weighed(
+    reply: Reply,
+    question: Question,
+    accept: Callable[[Any], Awaitable[T]],
+    request: ChatRequest,
+    context: StepContext,
 ) -> tuple[T, Reply]:
     """Accept and record a reply, tidied if it is not accepted as it stands.
 
@@ -122,7 +126,7 @@ def _weighed(
     """
     try:
         try:
-            return accept(reply.data), reply
+            return await accept(reply.data), reply
         except Rejected:
             if question.tidy is None or reply.read is None:
                 raise
@@ -130,7 +134,7 @@ def _weighed(
             if not kinds:
                 raise
             tidied = reply.put_right(data, *kinds)
-            value = accept(data)
+            value = await accept(data)
             reply = tidied
             return value, reply
     finally:

@@ -49,7 +49,7 @@ def ledger_form(spec: ToolSpec, limits: Limits, *, schema: StateSchema | None, c
         success["ops"] = _many(items, limits.operations, least=int(spec.always_changes))
     if spec.render is None:
         success["observation"] = _text(limits.observation)
-    codes = [error.code for error in spec.errors if error.condition is None]
+    codes = [error.code for error in spec.errors if not error.by_code]
     known = [*codes, TOO_LARGE, *([CUT_OFF] if cut else [])] if spec.errors else []
     reply = LEDGER_REPLY if spec.render is None else RULED_REPLY
     return _form(reply, success, known, limits, {"reveals": [], "ops": []})

@@ -11,7 +11,7 @@ from typing import Literal
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.tasks import gold_action
-from simia_gym.domain.tools import ToolSpec
+from simia_gym.domain.tools import DeclaredError, ToolSpec
 from simia_gym.errors import Fault
 from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.prompt import Prompt
@@ -86,7 +86,7 @@ def _entry(spec: ToolSpec) -> JsonObject:
     further = {
         "render": spec.render is not None,
         "terminal": spec.terminal,
-        "errors": [{"code": error.code, "text": error.text} for error in spec.errors if error.condition is None],
+        "errors": [_told(error) for error in spec.errors if not error.by_code],
         "always_changes": spec.always_changes,
         "answers": spec.answers if spec.answers != "text" and spec.render is None else None,
     }
@@ -94,6 +94,10 @@ def _entry(spec: ToolSpec) -> JsonObject:
     kept = {name: part for name, part in spec.parameters.items() if name in ("properties", "$defs")}
     function = {"name": spec.name, "description": spec.description, **({} if ruled else {"parameters": kept})}
     return {"function": function, "x-simia": {**marks, **{name: value for name, value in further.items() if value}}}
+
+
+def _told(error: DeclaredError) -> JsonObject:
+    return {"code": error.code, **({} if error.text is None else {"text": error.text})}
 
 
 def _schema(domain: Domain) -> JsonObject | None:

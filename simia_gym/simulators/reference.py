@@ -108,7 +108,7 @@ class ReferenceSimulator:
             return Transition(shown, None, "error", data["error_code"], meta=meta)
         return Transition(data["observation"], None, end=self._end(call, data), meta=meta)
 
-    def _accept(self, data: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
+    async def _accept(self, data: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
         wrong = words_wrong(data, self.domain.specs[tool], self.domain.limits(tool), asked=False)
         if data["outcome"] == "error" and data["done"]:
             wrong.append("outcome is error, so done must be false")

@@ -9,6 +9,7 @@ from simia_gym.domain.limits import TOO_LARGE
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import error_transition
 from simia_gym.errors import PatchError
+from simia_gym.simulators.excluded import occurs
 from simia_gym.state import State
 from simia_gym.types import ToolCall, Transition
 
@@ -26,6 +27,8 @@ def rendered(domain: Domain, state: State, call: ToolCall) -> Transition | None:
     if render is None or spec.effect == "write" or _takes_a_model(domain, spec):
         return None
     if not spec.validator.is_valid(call.arguments):  # a world may let such calls pass
+        return None
+    if any(occurs(error, spec, state, call) for error in spec.errors if not error.by_code):
         return None
     try:
         text = render(state, call)

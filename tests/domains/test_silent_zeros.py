@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym.domain.limits import TOO_LARGE
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.types import JsonObject
 from simia_gym.users.slips import Talk, slips, wishes_of
@@ -39,11 +40,31 @@ def test_with_the_shadow_a_wrong_state_is_a_fault(world: World) -> None:
         assert outcome.verdict.reward == 1 if fault is None else fault.role == "simulator", task
 
 
-async def ends(env: str, reply: Any, **settings: Any) -> Counter[str]:
-    """How forty episodes of the expert end, if every answer of the model is this one."""
+CODES = {
+    "retail": (
+        "not_found wrong_status invalid_reason already_modified same_payment_method insufficient_balance mismatch "
+        "nothing_to_do same_item unavailable not_original_payment bad_expression"
+    ),
+    "airline": (
+        "not_found not_available no_seats limit_reached cancelled mismatch invalid_amount insufficient_balance "
+        "wrong_total certificate_not_accepted bad_expression"
+    ),
+    "webshop": "empty_keywords no_search_bar not_clickable",
+    "os": "bad_script time output disk",
+    "officebench": (
+        "bad_path bad_cell bad_text bad_summary bad_time exists no_event no_app no_file wrong_kind unknown_user "
+        "empty_prompt bad_address bad_subject bad_content no_mail bad_expression"
+    ),
+    "mind2web": "no_choice",
+}
+"""The errors that the tools of the domains can give."""
+
+
+async def ends(env: str, reply: Any, tasks: int = 40, **settings: Any) -> Counter[str]:
+    """How so many episodes of the expert end, if every answer of the model is this one."""
     async with serving(lambda asked: reply) as server:
         suite = suite_of(env, server.url, model="m", pins=False, **settings)
-        played = await outcomes(suite, list(suite.domain.tasks["train"])[:40])
+        played = await outcomes(suite, list(suite.domain.tasks["train"])[:tasks])
     found = Counter[str]()
     for outcome in played.values():
         verdict = outcome.verdict
@@ -62,19 +83,16 @@ async def test_a_customer_that_always_says_the_same_is_a_fault(env: str, reply: 
 async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_something_must_change(
     env: str, reply: JsonObject
 ) -> None:
-    # Where code answers the reads, a write that is said to find nothing contradicts no row: its further arguments may
-    # be what was not found. So the model answers the reads here.
-    written = {} if reply is EMPTY or "webshop" in env else {"render": "model"}
-    found = await ends(env, reply, simulator="llm", **written)
+    found = await ends(env, reply, simulator="llm")
     assert set(found) <= {"simulator", "reward 1.0"}  # where nothing is to be changed, code shows what is there
     assert found["simulator"] >= 20
 
 
-@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0"])
-async def test_with_the_shadow_writes_that_find_nothing_are_faults_where_code_answers_the_reads(env: str) -> None:
-    found = await ends(env, NOTHING, simulator="llm", shadow_faults=True)
-    assert set(found) == {"simulator", "reward 1.0"}
-    assert found["simulator"] >= 20
+async def test_an_error_that_does_not_occur_is_a_fault_whichever_it_is(registered: World) -> None:
+    for code in [*CODES[registered.folder.name].split(), TOO_LARGE]:
+        found = await ends(registered.name, {**NOTHING, "error_code": code}, tasks=8, simulator="llm")
+        assert set(found) <= {"simulator", "reward 1.0"}, code
+        assert found["simulator"] >= 2, code
 
 
 def test_a_mistake_of_the_agent_is_no_slip_of_the_simulator() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,6 @@ async def test_what_was_shown_is_not_missing(domain: Domain, call: ToolCall, wro
         (ok("in other words", LAKE), None),
         (ok("renamed"), "1 missed writes"),
         (ok("renamed", put("/books/b1/title", "Pond")), "1 wrong values"),
-        (failed("Error: no"), "another outcome, 1 missed writes"),
     ],
 )
 async def test_a_state_that_the_world_proves_wrong_is_a_fault(
@@ -169,3 +169,51 @@ async def test_a_state_that_the_world_proves_wrong_is_a_fault(
 def test_faults_of_the_shadow_need_a_state() -> None:
     with pytest.raises(InputError, match="keeps none"):
         EnvConfig("simia/retail-v0", simulator="llm", strategy="reference", shadow_faults=True)
+
+
+async def test_an_error_that_the_code_at_hand_does_not_give_is_asked_again(coded: Domain) -> None:
+    model, context = Double(failed("Error: no"), ok("renamed", LAKE)), context_of(coded)
+    simulator = CheckedSimulator(coded, model)
+    simulator.begin(context)
+    answer = await simulator.call(RENAME, context)
+    assert (answer.ops, answer.meta["route"]) == ((LAKE,), "repaired")
+    assert "it succeeds" in model.asked[1][-1]["content"]
+    model.say(failed("Error: none", "not_found"))
+    assert (await simulator.call(ToolCall("get_book", {"book_id": "b9"}), context)).error_code == "not_found"
+
+
+CONDITIONS = """\
+def lent(state, arguments):
+    return not state.at(f"/books/{arguments['book_id']}/available")
+"""
+
+
+@pytest.mark.parametrize(("book", "wrong"), [("b1", True), ("b2", False)])
+@pytest.mark.parametrize("tool", ["rename", "show_book"])
+async def test_an_error_without_a_text_is_worded_by_the_model_where_it_occurs(
+    folder: Path, tool: str, book: str, wrong: bool
+) -> None:
+    (folder / "conditions.py").write_text(CONDITIONS)
+    entries = json.loads((folder / "tools.json").read_text())
+    error = {"code": "lent", "when": "conditions.py:lent"}
+    for entry in entries:
+        if entry["function"]["name"] == tool:
+            entry["x-simia"]["errors"] = [error]
+    (folder / "tools.json").write_text(json.dumps(entries))
+    domain = load_domain(folder)
+    assert domain.specs[tool].entry["x-simia"]["errors"] == [error]
+    model, context = Double(failed("Error: it is away", "lent")), context_of(domain)
+    simulator = CheckedSimulator(domain, model)
+    simulator.begin(context)
+    call = ToolCall(tool, {"book_id": book, **({"title": "Lake"} if tool == "rename" else {})})
+    if not wrong:
+        assert (await simulator.call(call, context)).observation == "Error: it is away"
+        form = model.requests[0].reply.sent.schema["properties"]["answer"]["anyOf"][1]
+        assert form["properties"]["error_code"]["enum"] == ["lent", "too_large"]
+        assert '"errors":[{"code":"lent"}]' in model.asked[0][0]["content"]
+    elif tool == "show_book":  # code shows what is there
+        assert (await simulator.call(call, context)).meta["route"] == "render"
+    else:
+        with pytest.raises(Fault, match="'lent' does not occur here") as caught:
+            await simulator.call(call, context)
+        assert (caught.value.kind, len(model.asked)) == ("invalid_reply", 2)
