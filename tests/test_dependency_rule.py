@@ -31,7 +31,7 @@ episode simulators oracle
 service
 domain
 users policies
-llm contracts
+llm contracts conversations
 language views record
 actions state trees
 types

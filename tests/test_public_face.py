@@ -1,4 +1,4 @@
-"""What users import: the names that five packages export, and nothing behind them."""
+"""What users import: the names that six packages export, and nothing behind them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import simia_gym
+import simia_gym.conversations
 import simia_gym.rewards
 import simia_gym.rl
 import simia_gym.sandbox
@@ -16,7 +17,7 @@ import simia_gym.service
 
 from .docs_pages import CHECKOUT, PAGES, blocks
 
-PACKAGES = (simia_gym, simia_gym.rewards, simia_gym.rl, simia_gym.sandbox, simia_gym.service)
+PACKAGES = (simia_gym, simia_gym.conversations, simia_gym.rewards, simia_gym.rl, simia_gym.sandbox, simia_gym.service)
 FACES = {package.__name__: package for package in PACKAGES}
 TEMPLATES = sorted((CHECKOUT / "simia_gym" / "cli" / "templates").rglob("*.py"))
 

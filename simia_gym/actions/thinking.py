@@ -60,20 +60,29 @@ def strip_thinking(text: str) -> str:
     A closing mark without an opening one ends thinking that began in the prompt, so all text before it is removed.
     After a block that is never closed, all text is removed.
     """
+    return split_thinking(text)[1] if may_think(text) else text
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """The thoughts of a text, without their marks, and the text that `strip_thinking` leaves."""
     if not may_think(text):
-        return text
+        return "", text
+    thoughts: list[str] = []
     kept: list[str] = []
     position = 0
     while mark := _MARK.search(text, position):
         closing = THINKING.get(mark.group())
         if closing is None:
             kept.clear()
+            thoughts = [text[: mark.start()]]
             position = mark.end()
             continue
         kept.append(text[position : mark.start()])
         close = text.find(closing, mark.end())
+        thoughts.append(text[mark.end() : close if close >= 0 else len(text)])
         if close < 0:
-            return "".join(kept)
+            position = len(text)
+            break
         position = close + len(closing)
     kept.append(text[position:])
-    return "".join(kept)
+    return "\n\n".join(filter(None, map(str.strip, thoughts))), "".join(kept)

@@ -44,6 +44,23 @@ def decode(data: bytes | str) -> Any:
     return json.loads(data, parse_constant=_refuse_constant)
 
 
+def decode_fast(data: bytes | str) -> Any:
+    """Decode JSON as `decode` does, several times as fast; half of a character is refused, too.
+
+    Raises:
+        json.JSONDecodeError: It is not JSON.
+        ValueError: It has a NaN, and an integer of many digits elsewhere.
+        RecursionError: It is nested too deeply, and has an integer of many digits.
+    """
+    digits = (data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).translate(_DIGITS)
+    return decode(data) if _MANY in digits else orjson.loads(data)
+
+
+_DIGITS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
+_MANY = b"0" * 19
+"""So many digits may be an integer that `orjson` rounds."""
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 

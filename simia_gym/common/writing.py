@@ -55,16 +55,27 @@ def write_whole(path: Path, data: bytes | str) -> None:
     Raises:
         StorageError: The file cannot be written.
     """
+    write_parts(path, [data.encode() if isinstance(data, str) else data])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file atomically from parts, which need not be in memory together.
+
+    Raises:
+        StorageError: The file cannot be written; an earlier version stays, as it does if `parts` raises.
+    """
     path = path.resolve()  # a link stays
     beside = path.with_name(f".{path.name}.new")
     try:
-        beside.write_bytes(data.encode() if isinstance(data, str) else data)
+        with beside.open("wb") as file:
+            file.writelines(parts)
         beside.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         fix = "Make room, or give another file."
         raise StorageError(f"cannot be written ({error.strerror})", where=str(path), fix=fix) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()
 
 
 def check_output(path: Path, option: str, beginnings: tuple[bytes, ...], records: Iterable[Path]) -> None:

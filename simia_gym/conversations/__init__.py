@@ -1,0 +1,23 @@
+"""Conversations of agents in the formats that other tools read and write.
+
+    from simia_gym.conversations import Conversation, read_conversations, write_conversations
+
+A `Conversation` is the same whatever it was read from. What of a file cannot be read is an `Unreadable` with its line.
+"""
+
+from simia_gym.conversations.conversation import Conversation, Unreadable
+from simia_gym.conversations.format import Format, RowFormat
+from simia_gym.conversations.formats import detect_format, formats, read_conversations, write_conversations
+from simia_gym.conversations.recorded import conversation_of
+
+__all__ = [
+    "Conversation",
+    "Format",
+    "RowFormat",
+    "Unreadable",
+    "conversation_of",
+    "detect_format",
+    "formats",
+    "read_conversations",
+    "write_conversations",
+]
