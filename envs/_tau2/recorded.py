@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -23,6 +23,7 @@ from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.json_encoding import decode
 from simia_gym.common.validation import validated
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.recorded import RecordedCall, RecordedRollout
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
 from simia_gym.state import State
@@ -148,15 +149,35 @@ def verify_rollouts(domain: Domain, *, rollouts: Path | None, data: Path | None 
     Raises:
         InputError: The domain has no such data, no file is named, or it cannot be read; names the line.
     """
+    world, rollouts = _checked(domain, rollouts)
+    found = verify(world, domain.base, rollouts, domain=domain.name)
+    agree = not found["mismatches"] and found["outcome_agree"] == found["outcome_checked"]
+    differing = [*found["first_mismatches"], *found["first_disagreements"]]
+    return {**found, "agree": agree, "differences": [*map(_describe, differing)]}
+
+
+def play_rollouts(domain: Domain, *, rollouts: Path | None, data: Path | None = None) -> Iterator[RecordedRollout]:
+    """Execute recorded rollouts again, as `verify_rollouts` does: ``recorded`` of a domain's ``domain.yaml``.
+
+    Raises:
+        InputError: As `verify_rollouts`.
+    """
+    world, rollouts = _checked(domain, rollouts)
+    return (each.rollout for each in _executed(world, domain.base, rollouts, domain.name))
+
+
+def _checked(domain: Domain, rollouts: Path | None) -> tuple[World, Path]:
+    """The domain's world, and the file.
+
+    Raises:
+        InputError: There is none, or the world is not that of the benchmark.
+    """
     if rollouts is None:
         raise InputError("no recorded rollouts are named", where="rollouts", fix="Add --rollouts FILE.")
     if domain.world is None or domain.data is None:
         what = f"{domain.name} has not loaded the benchmark's data"
         raise InputError(what, where="data", fix="Add --data DIR, the benchmark's directory for the domain.")
-    found = verify(domain.world, domain.base, rollouts, domain=domain.name)
-    agree = not found["mismatches"] and found["outcome_agree"] == found["outcome_checked"]
-    differing = [*found["first_mismatches"], *found["first_disagreements"]]
-    return {**found, "agree": agree, "differences": [*map(_describe, differing)]}
+    return domain.world, rollouts
 
 
 def _describe(item: JsonObject) -> str:
@@ -189,31 +210,21 @@ def verify(world: World, base: State, rollouts: Path, *, domain: str | None = No
     pairs = identical = episodes = checked = agree = unknown = 0
     mismatches: list[JsonObject] = []
     disagreements: list[JsonObject] = []
-    for recording, answered in read_recordings(rollouts, domain):
-        episodes += 1
-        state = base
-        for call, expected in answered:
-            got, state = _execute(world, state, call)
+    for each in _executed(world, base, rollouts, domain):
+        episodes, one = episodes + 1, each.rollout
+        for call in one.calls:
             pairs += 1
-            identical += got == expected
-            if got != expected and len(mismatches) < SHOWN:
-                shown = {"name": call.name, "arguments": call.arguments}
-                mismatches.append({"episode": recording.id, "call": shown, "expected": expected, "got": got})
-        parts = {
-            "database": same_database(state, world.replay(base, recording.gold)),
-            "told": recording.told,
-            "ended": recording.ended,
-        }
-        reward = float(all(parts.values()))
-        recorded, db_match = recording.reward, recording.db_match
-        gold_known = recording.gold or (recorded == reward if db_match is None else db_match == parts["database"])
-        if recorded is None or not gold_known:
+            identical += call.got == call.expected
+            if call.got != call.expected and len(mismatches) < SHOWN:
+                shown = {"name": call.call.name, "arguments": call.call.arguments}
+                mismatches.append({"episode": one.id, "call": shown, "expected": call.expected, "got": call.got})
+        if one.expected is None or one.reward is None:
             unknown += 1
             continue
         checked += 1
-        agree += recorded == reward
-        if recorded != reward and len(disagreements) < SHOWN:
-            disagreements.append({"episode": recording.id, "expected": recorded, "got": reward, **parts})
+        agree += one.expected == one.reward
+        if one.expected != one.reward and len(disagreements) < SHOWN:
+            disagreements.append({"episode": one.id, "expected": one.expected, "got": one.reward, **each.parts})
     if not episodes:
         raise InputError("holds no recorded episode", where=str(rollouts), fix=_LAYOUT)
     return {
@@ -228,6 +239,32 @@ def verify(world: World, base: State, rollouts: Path, *, domain: str | None = No
         "first_mismatches": mismatches,
         "first_disagreements": disagreements,
     }
+
+
+class _Executed(NamedTuple):
+    """A recorded episode that was executed again, and what its reward is made of."""
+
+    rollout: RecordedRollout
+    parts: dict[str, bool]
+
+
+def _executed(world: World, base: State, rollouts: Path, domain: str | None) -> Iterator[_Executed]:
+    for number, (recording, answered) in enumerate(read_recordings(rollouts, domain), start=1):
+        state, calls = base, list[RecordedCall]()
+        for call, expected in answered:
+            got, state = _execute(world, state, call)
+            errors = (text.startswith("Error") for text in (expected, got))
+            calls.append(RecordedCall(call, expected, got, *errors))
+        parts = {
+            "database": same_database(state, world.replay(base, recording.gold)),
+            "told": recording.told,
+            "ended": recording.ended,
+        }
+        reward, recorded, db_match = float(all(parts.values())), recording.reward, recording.db_match
+        gold_known = recording.gold or (recorded == reward if db_match is None else db_match == parts["database"])
+        turns = sum(message.role == "assistant" for message in recording.messages)
+        played = RecordedRollout(recording.id, number, tuple(calls), turns, recorded, reward if gold_known else None)
+        yield _Executed(played, parts)
 
 
 def _execute(world: World, state: State, call: ToolCall) -> tuple[str, State]:

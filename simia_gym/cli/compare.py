@@ -13,7 +13,7 @@ from rich.text import Text
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import MODELS, EnvConfig
 from simia_gym.assembly.sources import ModelSources
-from simia_gym.assembly.suite import LLM
+from simia_gym.assembly.suite import LLM, domain_of
 from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
 from simia_gym.cli.terminal.playing import play_and_show
 from simia_gym.common.formatting import slug
@@ -27,6 +27,7 @@ from simia_gym.evaluation.comparing.comparison import MARK, Comparison
 from simia_gym.evaluation.comparing.files import Records, record_files
 from simia_gym.evaluation.comparing.forced import Forcing, Mode
 from simia_gym.evaluation.comparing.page import comparison_page
+from simia_gym.evaluation.comparing.recorded import RECORDED, compare_recorded
 from simia_gym.evaluation.comparing.sides import SideSpec, read_side
 from simia_gym.evaluation.comparing.tables import comparison_parts
 from simia_gym.rollout.run import Ended, Run, RunSettings, opened
@@ -37,6 +38,7 @@ from simia_gym.viewer.pages import require_view, write_page
 _BEGINNING = (encode({"made_by": MARK}).rstrip(b"}"),)
 _ANYBODY = "null"
 """The policy of a run whose actions are forced."""
+WORLD = "world"
 _LIMITS = ("record_cassette", "replay_cassette", "max_cost", "max_calls", "max_tokens")
 _OMITTED = ("policy", "episodes", "group", "out", "simulator", "ray", "ray_address", "ray_workers")
 
@@ -54,10 +56,17 @@ def compare_sides(
     *,
     left: Annotated[
         str | None,
-        typer.Option(metavar="SIDE", help="The reference: world, llm,model=NAME, prompt=compact, ...; or a record."),
+        typer.Option(
+            metavar="SIDE",
+            help="The reference: world, llm,model=NAME, prompt=compact, ...; a record; recorded, with --rollouts.",
+        ),
     ] = None,
     right: Annotated[
         str | None, typer.Option(metavar="SIDE", help="What is compared with it, written in the same way.")
+    ] = None,
+    rollouts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Recorded rollouts of the real benchmark, for --left recorded."),
     ] = None,
     policies: Annotated[str, typer.Option(metavar="P,Q", help="The policies to play, with commas between.")] = "expert",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the records that are played.")] = None,
@@ -97,6 +106,9 @@ def compare_sides(
     if html is not None:
         require_view()
         check_output(html, "--html", (PAGE,), [Path(word) for word in words if Path(word).is_file()])
+    if left == RECORDED or rollouts is not None:
+        real = _Recorded(words, left, right, rollouts, {"--out": out, "--open-loop": open_loop, "--html": html})
+        return _show(output, real.compare(typed, settings.seed), min_agreement, max_flips, report)
     code, labels = 0, None
     if left is None and right is None:
         paths = _two_records(words, typed, {"--out": out, "--open-loop": open_loop, "--drift": drift})
@@ -136,6 +148,43 @@ def _two_records(words: list[str], typed: Typed, more: dict[str, object]) -> lis
         fix = "Leave it out, or name an environment with --left and --right."
         raise InputError("nothing is played where records are compared", where=flags[0], fix=fix)
     return [Path(word) for word in words]
+
+
+class _Recorded:
+    """Recorded rollouts of the real benchmark as the left side, and the domain's world as the right one.
+
+    Raises:
+        InputError: The command asks for something else.
+    """
+
+    def __init__(
+        self,
+        words: list[str],
+        left: str | None,
+        right: str | None,
+        rollouts: Path | None,
+        more: dict[str, object],
+    ) -> None:
+        if rollouts is None:
+            raise InputError("no recorded rollouts are named", where="--left", fix="Add --rollouts FILE.")
+        if left != RECORDED or right != WORLD or len(words) != 1:
+            what = "recorded rollouts are run again in the world of one environment"
+            fix = "Give ENV --data DIR --left recorded --rollouts FILE --right world."
+            raise InputError(what, where="--rollouts", fix=fix)
+        for flag in [flag for flag, value in more.items() if value]:
+            what = "nothing is played anew where recorded rollouts run again"
+            raise InputError(what, where=flag, fix="Leave it out.")
+        self.env, self.rollouts = words[0], rollouts
+
+    def compare(self, typed: Typed, seed: int) -> Comparison:
+        """Run them again."""
+        chosen = {
+            name: value for name, value in typed.values(EnvConfig).items() if name in ("domain", "data", "options")
+        }
+        env, domain = resolve_env(self.env, chosen.pop("domain", None))
+        config = EnvConfig(env=env, domain=domain, **chosen)
+        data = None if config.data is None else Path(config.data)
+        return compare_recorded(env, domain_of(config), self.rollouts, data=data, seed=seed)
 
 
 class _Playing:
@@ -226,7 +275,7 @@ class _Playing:
 def _without_models(side: SideSpec) -> bool:
     """Whether a side is code alone, so that the common settings of models are not for it."""
     given = side.settings
-    return given.get("simulator") == "world" and given.get("user") != LLM and given.get("judge") is None
+    return given.get("simulator") == WORLD and given.get("user") != LLM and given.get("judge") is None
 
 
 def _show(

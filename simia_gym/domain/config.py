@@ -94,6 +94,7 @@ class DomainConfig(StrictModel):
     )
     policies: dict[str, str] = Field(default_factory=dict, description="The domain's own policies, such as expert.")
     verify: str | None = Field(None, description="Function of simia verify-recorded.")
+    recorded: str | None = Field(None, description="Function of simia compare that plays recorded rollouts again.")
     export: str | None = Field(None, description="Function of simia export.")
     export_folder: str | None = Field(
         None, description="Function of simia export that writes an episode's end as files."

@@ -36,7 +36,7 @@ from simia_gym.views.slices import Slicer
 T = TypeVar("T")
 
 _REMEMBERED = 1024
-Hook = Literal["verify", "export", "export_folder", "doctor", "check", "view"]
+Hook = Literal["verify", "recorded", "export", "export_folder", "doctor", "check", "view"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 FIXED_SPLITS: tuple[Split, ...] = ("train", "test")
 """The splits that have files of tasks; ``all`` is both."""
@@ -433,7 +433,8 @@ class Domain:
 
         ``verify(domain, *, data, rollouts)``, both paths or ``None``, runs recorded rollouts of the domain's benchmark
         again, or its checks on its own data. It returns numbers, with ``agree``, whether nothing differs, and
-        ``differences``, texts. ``export(domain, records)`` returns records as one JSON value in the benchmark's own
+        ``differences``, texts. ``recorded(domain, *, data, rollouts)`` yields a `RecordedRollout` for each of them.
+        ``export(domain, records)`` returns records as one JSON value in the benchmark's own
         format. ``export_folder(domain, state)`` returns the end of an episode as the bytes of files by their paths in a
         folder. ``doctor()`` yields what the domain needs of this machine: a name, whether it is in order (``None`` if
         either is fine), and what was found. ``check(domain)`` yields an `InputError` for each mistake in files

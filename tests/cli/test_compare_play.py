@@ -92,6 +92,10 @@ def test_drift_goes_on_from_the_own_state(tmp_path: Path, monkeypatch: pytest.Mo
         (("--left", "world", "--right", "llm"), "--out"),
         (("--left", "world", "--right", "world", "--out", "o", "--drift", "--open-loop"), "two ways"),
         (("--left", "world", "--right", "a.jsonl", "--out", "o", "--drift"), "nothing can be forced"),
+        (("--left", "recorded", "--right", "world"), "no recorded rollouts are named"),
+        (("--left", "recorded", "--right", "llm", "--rollouts", "r.jsonl"), "in the world of one environment"),
+        (("--left", "recorded", "--right", "world", "--rollouts", "r.jsonl"), "has not loaded the benchmark's data"),
+        (("--left", "recorded", "--right", "world", "--rollouts", "r.jsonl", "--out", "o"), "nothing is played anew"),
     ],
 )
 def test_sides_that_cannot_be_played_are_refused(words: tuple[str, ...], says: str, simia: Simia) -> None:

@@ -74,6 +74,26 @@ def test_what_differs_is_told_in_short_lines(
     assert found["differences"][1].endswith("outcome: expected 1.0, got 0.0")
 
 
+def test_what_differs_is_found_by_a_comparison(
+    directory: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: Any = json.loads(results.read_text())
+    answers = [message for message in written["simulations"][0]["messages"] if message["role"] == "tool"]
+    answers[1]["content"] = answers[1]["content"].replace("47", "48")
+    written["simulations"][1]["reward_info"]["reward"] = 1.0
+    results.write_text(json.dumps(written))
+    capsys.readouterr()
+    words = ["compare", "simia/retail-v0", "--data", str(directory), "--left", "recorded", "--right", "world", "--json"]
+    assert simia([*words, "--rollouts", str(results), "--min-agreement", "0.9"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["figures"]["observation"]["count"], found["figures"]["observation"]["n"]) == (3, 4)
+    assert [(flip["left"], flip["right"]) for flip in found["flips"]] == [(1.0, 0.0)]
+    assert {(one["kind"], one["who"]) for one in found["divergences"]} == {
+        ("observation", "cancel_pending_order"),
+        ("reward", ""),
+    }
+
+
 def test_only_tasks_of_the_benchmark_are_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simia_gym.cli.app import run as simia
 from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
@@ -61,3 +62,20 @@ def test_recorded_episodes_run_again_on_the_benchmarks_database(name: str, share
     assert (found["agree"], found["differences"], found["mismatches"]) == (True, [], 0)
     assert found["pairs"] == found["identical"] == recorded["pairs"]
     assert found["episodes"] == found["outcome_checked"] == found["outcome_agree"] == recorded["episodes"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_recorded_episodes_are_a_side_that_agrees_in_everything(
+    name: str, shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", f"simia/{name}-v0", "--left", "recorded", "--right", "world", "--min-agreement", "1", "--json"]
+    words += ["--data", str(shared_data / "tau2" / name)]
+    assert simia([*words, "--rollouts", str(shared_data / "rollouts" / f"{name}_tau2.jsonl"), "--max-flips", "0"]) == 0
+    found, recorded = json.loads(capsys.readouterr().out), OWN[name].RECORDED
+    figures = found["figures"]
+    assert found["compared"] == {"simulator": ["recorded", "world"]}
+    assert figures["observation"]["count"] == figures["observation"]["n"] == recorded["pairs"]
+    assert figures["reward"]["count"] == figures["reward"]["n"] == recorded["episodes"]
+    assert figures["kappa"]["value"] == figures["same_episode"]["value"] == 1
+    for figure in ("error_code", "changes", "final_state", "user_reply", "tokens"):
+        assert figures[figure]["note"].startswith("not applicable")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.comparison import Comparison, Flip, Pair, Side
@@ -15,6 +15,8 @@ from simia_gym.evaluation.comparing.files import Records
 from simia_gym.evaluation.comparing.pairing import differing, pair_up
 
 PathOrPaths = str | Path | Sequence[str | Path]
+Walked: TypeAlias = tuple[Pair, list[tuple[str, bool]]]
+"""A pair, and its compared calls: the tool, and whether both observations are the same."""
 MOST_STEPS = 20
 """Agreement by the number of the call is given up to this one."""
 _FEW_POLICIES = 6
@@ -50,7 +52,6 @@ def compare_records(
 ) -> Comparison:
     """Compare two sides that are open; see `compare`."""
     _check_domains(first, second)
-    warnings = [*first.warnings, *second.warnings]
     compared = differing(first.settings, second.settings)
     mode = str((compared.pop("forced", None) or (None, None))[1] or "closed-loop")
     renamed: dict[str, str] = {}
@@ -68,36 +69,67 @@ def compare_records(
     if not pairing.both:
         what = "both sides have no episode in common: no policy plays the same task on both"
         raise InputError(what, where="compare", fix="Play the same tasks, with the same policies, on both sides.")
-    pairs, tools, bases = list[Pair](), dict[str | int, dict[str, int]](), Bases()
-    for key in pairing.both:
-        left = (keys[key], *key[1:])
-        label = key[0] if left == key else f"{left[0]} | {key[0]}"
-        pair, calls = compare_episodes(first.read(left), second.read(key), bases, label)
+    bases = Bases()
+
+    def walk() -> Iterator[Walked]:
+        for key in pairing.both:
+            left = (keys[key], *key[1:])
+            label = key[0] if left == key else f"{left[0]} | {key[0]}"
+            yield compare_episodes(first.read(left), second.read(key), bases, label)
+
+    return joined(
+        walk(),
+        seed=seed,
+        env=first.env,
+        domain_hash=first.domain_hash,
+        labels=labels or _labels(first, second),
+        sources=(tuple(map(str, first.paths)), tuple(map(str, second.paths))),
+        compared=compared,
+        mode=mode,
+        unpaired=(pairing.only_first, pairing.only_second),
+        warnings=[*first.warnings, *second.warnings],
+    )
+
+
+def joined(
+    walked: Iterable[Walked],
+    *,
+    seed: int,
+    env: str,
+    domain_hash: str,
+    labels: tuple[str, str],
+    sources: tuple[tuple[str, ...], tuple[str, ...]],
+    compared: Mapping[str, tuple[Any, Any]],
+    mode: str,
+    unpaired: tuple[int, int] = (0, 0),
+    warnings: Sequence[str] = (),
+) -> Comparison:
+    """Join the pairs to a comparison, and compute its figures; the other arguments are what it says of them."""
+    pairs, tools = list[Pair](), dict[str | int, dict[str, int]]()
+    for pair, calls in walked:
         pairs.append(pair)
         for number, (tool, same) in enumerate(calls, start=1):
             for name in (tool, min(number, MOST_STEPS)):
                 by_task = tools.setdefault(name, {})
                 by_task[pair.task] = by_task.get(pair.task, 0) + (1 << 32) + same
-    figures = figures_of(pairs, tools, seed)
+    figures, warnings = figures_of(pairs, tools, seed), [*warnings]
     if 1 < len(figures.policies) < _FEW_POLICIES:
         warnings.append(
             f"an order of {len(figures.policies)} policies says little; {_FEW_POLICIES} or more say something"
         )
-    names = labels or _labels(first, second)
-    counts = (pairing.only_first, pairing.only_second)
     sides = [
         Side(
-            label=name,
-            sources=tuple(map(str, one.paths)),
-            episodes=len(one),
+            label=label,
+            sources=source,
+            episodes=len(pairs) + only,
             unpaired=only,
             invalid=sum(not getattr(pair, side).valid for pair in pairs),
         )
-        for name, one, only, side in zip(names, (first, second), counts, ("left", "right"), strict=True)
+        for label, source, only, side in zip(labels, sources, unpaired, ("left", "right"), strict=True)
     ]
     return Comparison(
-        env=first.env,
-        domain_hash=first.domain_hash,
+        env=env,
+        domain_hash=domain_hash,
         left=sides[0],
         right=sides[1],
         compared=compared,

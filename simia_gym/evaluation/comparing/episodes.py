@@ -207,7 +207,7 @@ class _Walk:
         same = seen[0] == seen[1]
         if not same:
             masks = self.bases.masks(self.left, tool)
-            same = _same_text(*(masked(text, masks) for text in seen))
+            same = same_text(*(masked(text, masks) for text in seen))
         self.calls.append((tool, same))
         outcome, code = a["outcome"] == answer["outcome"], a["error_code"] == answer["error_code"]
         self.outcome += outcome
@@ -250,7 +250,7 @@ class _Walk:
     def _differ(self, kind: Kind, a: Mapping[str, Any], b: Mapping[str, Any], who: str, left: str, right: str) -> None:
         if self.first is None:
             turn = max(a.get("turn", 0), b.get("turn", 0))
-            one, other = (one_line(text, _LONGEST) for text in _from_difference(left, right))
+            one, other = (one_line(text, _LONGEST) for text in from_difference(left, right))
             self.first = Divergence(turn, who, kind, one, other, a["i"], b["i"])
 
     def _same_end(self) -> bool | None:
@@ -298,7 +298,7 @@ def _same(a: Any, b: Any) -> bool:
     return a == b and strict_equal(a, b)
 
 
-def _same_text(a: str, b: str) -> bool:
+def same_text(a: str, b: str) -> bool:
     """Whether two observations are the same, or the same JSON value."""
     if a == b:
         return True
@@ -308,7 +308,7 @@ def _same_text(a: str, b: str) -> bool:
         return False
 
 
-def _from_difference(left: str, right: str) -> tuple[str, str]:
+def from_difference(left: str, right: str) -> tuple[str, str]:
     """Two texts from shortly before their first difference, if that is far from their beginning."""
     at = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
     if at < _LONGEST // 2:
