@@ -167,7 +167,7 @@ def _rewarded(domain: Domain) -> str:
 
 def _weighed(one: JsonObject) -> str:
     if one["kind"] in ("forbidden", "conduct"):
-        return one["id"]
+        return str(one["id"])
     return f"{one['id']}, {'required' if one['required'] else 'not required'}, weight {one['weight']:g}"
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from simia_gym.assembly.suite import Suite
 from simia_gym.errors import InputError
 from simia_gym.policies import Policy, PolicyOptions, PolicyStart
-from simia_gym.policies.load import checked_class
+from simia_gym.policies.load import HUMAN, checked_class
 from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.types import JsonObject, Message, PolicyAction
 
@@ -29,7 +29,7 @@ def policies_of(agent: object, suite: Suite) -> tuple[str, Callable[[], Policy],
         InputError: There is no such policy, or the object cannot play.
     """
     if isinstance(agent, str):
-        return agent, suite.load_policy(agent), sys.maxsize
+        return agent, suite.load_policy(agent), 1 if agent == HUMAN else sys.maxsize
     if isinstance(agent, PolicyOptions):
         return "llm", suite.load_policy("llm", agent), sys.maxsize
     name = str(getattr(agent, "__qualname__", type(agent).__qualname__))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from simia_gym.llm.cassette import Cassette
 
 _GROUP = "simia_gym.policies"
+HUMAN = "human"
+"""The policy that asks a person, one episode after the other."""
 _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
     "null": NullPolicy,
     "claimer": ClaimerPolicy,
@@ -38,7 +40,7 @@ _BUILT_IN: Mapping[str, Callable[[], Policy]] = {
 
 
 def policy_names(domain_policies: Mapping[str, str] | None = None) -> list[str]:
-    """The names of the built-in policies and of the domain's, sorted, without those of other packages."""
+    """The names of the policies that play by themselves, built-in or the domain's, sorted; none of other packages."""
     return sorted({*_BUILT_IN, "llm", *(domain_policies or {})})
 
 
@@ -60,9 +62,9 @@ def load_policy(
     """Find a policy; `Suite.load_policy` finds one for an environment.
 
     Args:
-        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``llm``, one of the domain's, or one of another
-            package, such as ``hf``); or the user's own ``module:Class`` or ``file.py:Class``, relative to the current
-            directory. ``NAME:RATE``, such as ``expert:0.2``, spoils that share of its actions, and
+        spec: A name (``null``, ``claimer``, ``refuser``, ``random``, ``human``, ``llm``, one of the domain's, or one of
+            another package, such as ``hf``); or the user's own ``module:Class`` or ``file.py:Class``, relative to the
+            current directory. ``NAME:RATE``, such as ``expert:0.2``, spoils that share of its actions, and
             ``NAME:RATE:WAY``, such as ``expert:0.2:wrong-argument``, in one way; see `SpoiledPolicy`.
         domain_policies: The domain's policies: name to ``package.module:Class``.
         options: Settings for ``llm`` and for policies of other packages.
@@ -87,6 +89,10 @@ def load_policy(
         return checked_class(load_object(own[spec], folder=folder, where=where), own[spec], where)
     if spec in _BUILT_IN:
         return _BUILT_IN[spec]
+    if spec == HUMAN:
+        from simia_gym.policies.human import HumanPolicy
+
+        return HumanPolicy
     if spec == "llm":
         from simia_gym.policies.llm import LLMPolicies
 
@@ -95,7 +101,7 @@ def load_policy(
         return make
     if spec in extra_policies():
         return _load_extra(spec, options)
-    known = ", ".join(sorted({*policy_names(own), *extra_policies()}))
+    known = ", ".join(sorted({*policy_names(own), HUMAN, *extra_policies()}))
     if ":" not in spec:
         hint = did_you_mean(spec, known.split(", "))
         fix = f"{hint}Known names: {known}; or give module:Class of your own."

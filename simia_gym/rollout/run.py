@@ -20,7 +20,7 @@ from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import NO_MATTER
 from simia_gym.policies import Policy, PolicyOptions, policy_hash, policy_names
-from simia_gym.policies.load import extra_policies
+from simia_gym.policies.load import HUMAN, extra_policies
 from simia_gym.record.records import Record
 from simia_gym.rollout.jobs import Plan, choose, content_key, plain_config
 from simia_gym.rollout.pool import Pool
@@ -41,7 +41,9 @@ _CASSETTES = ("record_cassette", "replay_cassette")
 class RunSettings(Settings):
     """Settings of a rollout: policy, number of episodes, record file, cluster."""
 
-    policy: str = setting(EXPERT, "expert, random, null, claimer, refuser, llm, hf, or module:Class.", metavar="P")
+    policy: str = setting(
+        EXPERT, "expert, random, null, claimer, refuser, human, llm, hf, or module:Class.", metavar="P"
+    )
     policy_model: str | None = setting(None, "Model of --policy llm or hf.", metavar="NAME")
     policy_base_url: str | None = setting(None, "OpenAI-compatible endpoint of --policy llm.", metavar="URL")
     task: tuple[str, ...] = setting((), "A task to play, by its id, instead of all of the split.", metavar="ID")
@@ -109,6 +111,8 @@ class Run:
     """
 
     def __init__(self, config: EnvConfig, settings: RunSettings, sources: ModelSources, resources: Resources) -> None:
+        if settings.policy == HUMAN:
+            settings = _for_a_person(settings)
         self.settings, self.sources = settings, sources
         self.suite = load_suite(config, resources)
         self.policy, self.options = self._named_policy()
@@ -205,7 +209,7 @@ class Run:
             progress = begin(store)
             watch.begin(pool.halt, store.finished)
             # A user's own policy may compute for long and must stay interruptible: no uvloop for it.
-            waits = self.asks_models and ":" not in self.settings.policy
+            waits = self.asks_models and ":" not in self.settings.policy and self.settings.policy != HUMAN
             try:
                 with progress:
                     run_until_interrupted(pool.run(store), waits=waits)
@@ -278,6 +282,15 @@ class Run:
                 if self.settings.out is not None:
                     raise
             self.path = record_path(self.name, self.policy, resume=False)
+
+
+def _for_a_person(settings: RunSettings) -> RunSettings:
+    """The settings of a run that a person plays: one episode after the other, in this process."""
+    if settings.ray:
+        raise InputError("a person plays in this process", where="ray", fix="Leave it out.")
+    if settings.concurrency not in (1, RunSettings.defaults()["concurrency"]):
+        raise InputError("a person plays one episode at a time", where="concurrency", fix="Leave it out.")
+    return replace(settings, concurrency=1)
 
 
 @contextmanager

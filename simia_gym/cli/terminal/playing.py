@@ -9,12 +9,14 @@ from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options import Typed
+from simia_gym.cli.terminal.person import PersonDisplay
 from simia_gym.cli.terminal.progress import Display
 from simia_gym.cli.terminal.results import fault_lines, results_json, route_lines, spending_lines
 from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output, tell, to_continue
 from simia_gym.domain.registration import resolve_env
 from simia_gym.evaluation.estimate import estimate
+from simia_gym.policies.load import HUMAN
 from simia_gym.rollout.preflight import warnings
 from simia_gym.rollout.run import Ended, Run, RunSettings
 from simia_gym.rollout.stopping import Terminated
@@ -63,7 +65,8 @@ def play_and_show(output: Output, run: Run, show: Show, *, verbose: bool = False
     if run.plan.torn:
         what = f"the last group has {run.plan.torn} of {run.plan.group} episodes"
         output.say(f"{what}: --episodes is no multiple of --group")
-    display = Display(output, run.name, models=run.asks_models, verbose=verbose)
+    kind = PersonDisplay if run.settings.policy == HUMAN else Display
+    display = kind(output, run.name, models=run.asks_models, verbose=verbose)
     for worry in run.look():
         output.say(f"{worry} Going on all the same.")
     ended = run.play(lambda store: _begin(output, run, display, store), display.done, display.failed)
