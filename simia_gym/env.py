@@ -107,7 +107,8 @@ class SimiaEnv(gymnasium.Env[str, str]):
 
     Args:
         env_id: The registered id.
-        render_mode: ``ansi`` for the transcript as text.
+        render_mode: ``ansi`` for the transcript as text; ``human`` opens the page of each episode in a browser when it
+            ends, as `simia view` writes it, or says where the page lies (extra ``view``).
         on_fault: ``truncate`` ends the episode with an invalid verdict, ``raise`` raises the `Fault`. A fault at reset
             is raised by both. ``mark`` is ``truncate``, but a fault at reset gives an empty observation with
             ``info["fault"]``, and the next step truncates, so that a vector of environments goes on.
@@ -116,7 +117,7 @@ class SimiaEnv(gymnasium.Env[str, str]):
         **kwargs: Settings of `EnvConfig` and fields of `Resources`; any other name is an option of the domain's world.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own layout
 
     def __init__(
         self,
@@ -131,6 +132,10 @@ class SimiaEnv(gymnasium.Env[str, str]):
             raise InputError(
                 f"on_fault is {shown_value(on_fault)}", where="on_fault", fix="Use truncate, raise or mark."
             )
+        if render_mode == "human":
+            from simia_gym.viewer.pages import require_view
+
+            require_view("render_mode='human'")
         self.render_mode, self.on_fault = render_mode, on_fault
         self.suite = make_suite(env_id, kwargs)
         self.task_order = TaskOrder(task_order, len(self.suite.tasks))
@@ -246,6 +251,10 @@ class SimiaEnv(gymnasium.Env[str, str]):
             Observation, reward, terminated, truncated, info.
         """
         step = run_sync(self.advance(action), inline=self.episode.inline)
+        if self.render_mode == "human" and step.verdict is not None:
+            from simia_gym.rollout.look import look_at
+
+            look_at(self.suite, self.episode)
         if self.episode.fault is not None:
             if self.on_fault == "raise":
                 raise self.episode.fault

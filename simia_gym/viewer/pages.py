@@ -44,8 +44,11 @@ PanelsOf = Callable[[Record], Panels | None]
 """Finds the domain's own view of a record's state."""
 
 
-def require_view() -> None:
+def require_view(where: str = "simia view") -> None:
     """Check that the libraries of the extra ``view`` are installed, without importing them.
+
+    Args:
+        where: What needs them.
 
     Raises:
         InputError: One is missing; says what to install.
@@ -53,7 +56,7 @@ def require_view() -> None:
     for module in ("jinja2", "matplotlib"):
         if find_spec(module) is None:
             fix = 'Install what pages need: pip install "simia-gym[view]"'
-            raise InputError(f"{module} is not installed", where="simia view", fix=fix)
+            raise InputError(f"{module} is not installed", where=where, fix=fix)
 
 
 class Item(NamedTuple):
@@ -123,7 +126,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         "turns": record.turns,
         "tokens": figure(tokens_of(record)),
         "ended": record.ended,
-        "line": record.line,
+        "line": record.line or None,
     }
     return [(name, str(value)) for name, value in told.items() if value not in (None, "", "–")]
 
@@ -206,6 +209,12 @@ def list_page(overview: Overview, title: str, panels_of: PanelsOf, curves: Seque
 
     values = list_values(overview, title) | {"curves": curves}
     return render("list", **values, episodes=items(), systems=systems, address=_fragment)
+
+
+def episode_page(record: Record, panels: Panels | None) -> Iterator[str]:
+    """The page of one episode alone."""
+    item = item_of(Overview().add(record, Path(), 0), record, panels, 0)
+    return render("one", title=record.task, item=item, back="", address=_fragment)
 
 
 def _fragment(number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -13,19 +13,17 @@ import typer
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.cli.options import AsJson
-from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.formatting import counted
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.common.output import Output
 from simia_gym.common.writing import check_output
-from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError, SimiaError
 from simia_gym.evaluation.comparing.compare import compare_records
 from simia_gym.evaluation.comparing.files import Records
 from simia_gym.evaluation.comparing.page import comparison_page
 from simia_gym.record.records import Record
-from simia_gym.state import State
 from simia_gym.viewer.pages import MARK, list_page, render, require_view, write_page
+from simia_gym.viewer.panels import panels_of_domain
 from simia_gym.viewer.rows import overview_of, records_in
 from simia_gym.viewer.serving import PageServer
 from simia_gym.viewer.steps import Panels
@@ -122,16 +120,6 @@ def panels_of(record: Record) -> Panels | None:
 @cache
 def _panels(config: bytes) -> Panels | None:
     try:
-        domain = domain_of(EnvConfig.from_json(decode(config)))
-        show = domain.hook("view")
+        return panels_of_domain(domain_of(EnvConfig.from_json(decode(config))))
     except SimiaError:
         return None
-    return None if show is None else _guarded(domain, show)
-
-
-def _guarded(domain: Domain, show: Callable[..., Sequence[tuple[str, str]]]) -> Panels:
-    def panels(state: State) -> Sequence[tuple[str, str]]:
-        with foreign_code(domain.folder):
-            return show(domain, state)
-
-    return panels
