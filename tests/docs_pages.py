@@ -3,7 +3,7 @@
 A comment above a block says who runs it. Without one `tests/test_docs.py` does. A block after ``<!-- tested: rl -->``
 needs the libraries of training and is run, at small numbers, by `tests/rl/test_docs_training.py`; one after
 ``<!-- tested: dry-run -->`` needs graphics cards or other machines, and its commands are run there with ``--dry-run``
-if they have that.
+if they have that; one after ``<!-- tested: openenv -->`` is run by `tests/serving/test_openenv.py`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ BLOCK = re.compile(
 )
 RL = "tested: rl"
 DRY_RUN = "tested: dry-run"
+OPENENV = "tested: openenv"
 RECIPES = "simia_gym.rl.recipes."
 
 
@@ -48,6 +49,11 @@ class Block:
     def needs_training(self) -> bool:
         """Whether the tests of training run it, and no others."""
         return self.note in (RL, DRY_RUN)
+
+    @property
+    def needs_openenv(self) -> bool:
+        """Whether the tests of OpenEnv run it, and no others."""
+        return self.note == OPENENV
 
 
 def page_id(page: Path) -> str:

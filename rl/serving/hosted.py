@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from simia_gym.assembly.suite import Suite
@@ -29,12 +30,14 @@ class HostedEpisodes:
 
     Attributes:
         suite: The environment.
+        most: Most episodes that are kept at the same time.
+        idle: Seconds without a call after which an episode is given up.
         made: Number of episodes that were made.
     """
 
     def __init__(self, suite: Suite, *, most: int, idle: float, task: str | None = None, seed: int = 0) -> None:
         self.suite = suite
-        self._most, self._idle, self._seed = most, idle, seed
+        self.most, self.idle, self._seed = most, idle, seed
         self._task = None if task is None else suite.task(task)
         self._open: dict[str, ToolEpisode] = {}
         self._used: dict[str, float] = {}
@@ -57,10 +60,10 @@ class HostedEpisodes:
         self._used[name] = asyncio.get_running_loop().time()
         if (found := self._open.get(name)) is not None:
             return found
-        if len(self._open) >= self._most:
+        if len(self._open) >= self.most:
             del self._used[name]
             fix = "End others by DELETE /episodes/NAME, or raise --max-sessions."
-            raise Full(f"{self._most} episodes are open", where=name, fix=fix)
+            raise Full(f"{self.most} episodes are open", where=name, fix=fix)
         try:
             made = self._open[name] = self._make(wanted or {})
         except InputError:
@@ -86,10 +89,10 @@ class HostedEpisodes:
         """Give up idle episodes, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(min(self._idle, 60.0) / 4)
-            late = loop.time() - self._idle
+            await asyncio.sleep(min(self.idle, 60.0) / 4)
+            late = loop.time() - self.idle
             for name in [name for name, used in self._used.items() if used < late]:
-                await self.remove(name, Fault("idle", f"nobody has played for {self._idle:g} s", role="policy"))
+                await self.remove(name, Fault("idle", f"nobody has played for {self.idle:g} s", role="policy"))
 
     async def close(self) -> None:
         """End all episodes."""
@@ -105,6 +108,17 @@ class HostedEpisodes:
         return ToolEpisode(self.suite, task, int(seed), wanted.get("group", ""))
 
 
+@asynccontextmanager
+async def kept(episodes: HostedEpisodes) -> AsyncIterator[None]:
+    """Gives up idle episodes in between, and all of them in the end."""
+    giving_up = asyncio.ensure_future(episodes.give_up_idle())
+    try:
+        yield
+    finally:
+        giving_up.cancel()
+        await episodes.close()
+
+
 def result(episode: ToolEpisode) -> dict[str, Any]:
     """What is known of an episode; ``reward`` is ``None`` before the end, and after a fault for good."""
     verdict = episode.verdict
@@ -116,5 +130,6 @@ def result(episode: ToolEpisode) -> dict[str, Any]:
         "reward": None if verdict is None else verdict.reward,
         "valid": None if verdict is None else verdict.valid,
         "success": None if verdict is None else verdict.success,
+        "state": episode.state,
         "verdict": None if verdict is None else to_json(verdict),
     }

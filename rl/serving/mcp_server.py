@@ -7,11 +7,7 @@ does not know and hides the texts of errors.
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp.server import Server, ServerRequestContext
@@ -33,17 +29,17 @@ from mcp_types import (
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from simia_gym.actions.signatures import without_keywords
 from simia_gym.errors import Fault, InputError
 from simia_gym.rl.serving.hosted import HostedEpisodes, result
 from simia_gym.rl.serving.tool_episode import ToolEpisode
+from simia_gym.rl.serving.web import HEALTH, guarded
 from simia_gym.version import __version__
 
 VERDICT = "simia://verdict"
 _STDIO = "stdio"
-_HEALTH = "/health"
 Context = ServerRequestContext[Any, Any]
 
 
@@ -122,7 +118,7 @@ def make_app(episodes: HostedEpisodes, *, host: str, token: str | None = None) -
         return JSONResponse(result(found) if isinstance(found, ToolEpisode) else found)
 
     routes = [
-        Route(_HEALTH, health),
+        Route(HEALTH, health),
         Route("/episodes/{name}", episode, methods=["GET", "DELETE"]),
         Route("/episodes/{name}/end", episode, methods=["POST"]),
     ]
@@ -133,33 +129,7 @@ def make_app(episodes: HostedEpisodes, *, host: str, token: str | None = None) -
         host=host,
         custom_starlette_routes=routes,
     )
-    return app if token is None else _guarded(app, token)
-
-
-@asynccontextmanager
-async def kept(episodes: HostedEpisodes) -> AsyncIterator[None]:
-    """Gives up idle episodes in between, and all of them in the end."""
-    giving_up = asyncio.ensure_future(episodes.give_up_idle())
-    try:
-        yield
-    finally:
-        giving_up.cancel()
-        await episodes.close()
-
-
-def _guarded(app: ASGIApp, token: str) -> ASGIApp:
-    expected = f"Bearer {token}".encode()
-
-    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] != _HEALTH:
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, expected):
-                refused = JSONResponse({"error": "the token is missing or wrong"}, status_code=401)
-                await refused(scope, receive, send)
-                return
-        await app(scope, receive, send)
-
-    return guard
+    return guarded(app, token)
 
 
 def _content(texts: tuple[str, ...]) -> list[Any]:

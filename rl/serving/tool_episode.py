@@ -59,6 +59,7 @@ class ToolEpisode:
         task: The task.
         seed: The seed.
         begun: Whether the agent has begun.
+        start_name: Name of the tool that begins the conversation.
 
     Raises:
         InputError: The environment shows policies something else than the transcript.
@@ -77,6 +78,7 @@ class ToolEpisode:
         kinds = [START, *([SAY] if self._domain.user is not None else [])]
         kinds += [FINISH] if self._domain.replies == "end" or self._domain.has_end else []
         self._own = {kind if kind not in taken else f"{kind}_": kind for kind in kinds}
+        self.start_name = next(iter(self._own))
 
     @property
     def tools(self) -> list[JsonObject]:
@@ -98,6 +100,14 @@ class ToolEpisode:
         return self._episode.ended if self.verdict is not None else None
 
     @property
+    def state(self) -> str | None:
+        """The hash of the final state, but for private tables; ``None`` before the end and after a fault."""
+        if self.verdict is None or not self.verdict.valid:
+            return None
+        state = self._episode.state
+        return state.hash(name for name in state.tables if name[0] != "_")
+
+    @property
     def messages(self) -> list[Message]:
         """The transcript so far."""
         return self._episode.messages
@@ -115,8 +125,7 @@ class ToolEpisode:
             if kind == START:
                 return await self._start(name)
             if not self.begun:
-                first = next(own for own, is_kind in self._own.items() if is_kind == START)
-                return Said((f"Error: call {first} first.",), error=True)
+                return Said((f"Error: call {self.start_name} first.",), error=True)
             if self.verdict is not None:
                 return Said(("The episode is over.",), error=True, over=True)
             return await self._step(self._action(kind, name, arguments))
