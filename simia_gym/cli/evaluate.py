@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +12,21 @@ from rich.text import Text
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.cli.options import AsJson, Typed, Verbose, with_options
+from simia_gym.cli.records.view import panels_of
 from simia_gym.cli.terminal.playing import play_and_show, ready
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
 from simia_gym.common.writing import check_output, write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.report import MARK, make_report
+from simia_gym.evaluation.score_page import score_page
 from simia_gym.evaluation.score_tables import score_parts
 from simia_gym.evaluation.trials import read_series
 from simia_gym.rollout.run import Ended, Run, RunSettings, opened
 from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
+from simia_gym.viewer.pages import MARK as PAGE
+from simia_gym.viewer.pages import require_view, write_page
 
 _PLAY = {"trials": 1, "split": "test"}
 _BEGINNING = (encode({"made_by": MARK}).rstrip(b"}"),)
@@ -38,6 +43,10 @@ def evaluate(
         ),
     ],
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report there, as JSON.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it there as a page, with the list of episodes; see `simia view`."),
+    ] = None,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
@@ -51,10 +60,13 @@ def evaluate(
                 raise InputError("nothing is played where records are read", where=option.flag, fix=fix)
     if report is not None:
         check_output(report, "--report", _BEGINNING, records or outs)
+    if html is not None:
+        require_view()
+        check_output(html, "--html", (PAGE,), records or outs)
     if records:
         series, warnings = read_series(records)
         made = make_report(series, seed=settings.seed)
-        _show(Output(json), made, report, [f"warning: {warning}" for warning in warnings])
+        _show(Output(json), made, report, html, records, [f"warning: {warning}" for warning in warnings])
         return 1 if any(one["invalid"] for one in made["series"]) else 0
 
     def show(output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
@@ -62,7 +74,7 @@ def evaluate(
         spent = spending_json(ended.summary, ended.spent)
         more = {**facts, **spent, "reused": ended.summary.reused, "seconds": round(ended.seconds, 3)}
         more["record"] = str(ended.path)
-        _show(output, make_report(series, seed=settings.seed, run=more), report, lines)
+        _show(output, make_report(series, seed=settings.seed, run=more), report, html, [ended.path], lines)
 
     with opened(settings, sources, outs) as resources:
         return play_and_show(Output(json), ready(typed, words[0], settings, sources, resources), show, verbose=verbose)
@@ -85,7 +97,9 @@ def _records_among(words: list[str]) -> list[Path]:
     return records
 
 
-def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]) -> None:
+def _show(
+    output: Output, report: JsonObject, out: Path | None, html: Path | None, records: Sequence[Path], lines: list[str]
+) -> None:
     for part in score_parts(report, faults="run" not in report):  # after a run, ``lines`` describe the faults
         output.console.print(part, soft_wrap=isinstance(part, Text))
     for line in lines:
@@ -94,3 +108,6 @@ def _show(output: Output, report: JsonObject, out: Path | None, lines: list[str]
     if out is not None:
         write_whole(out, encode(report) + b"\n")
         output.say(f"report: {out}")
+    if html is not None:
+        write_page(html, score_page(report, records, panels_of))
+        output.say(f"page: {html}")

@@ -190,13 +190,20 @@ def list_values(overview: Overview, title: str) -> dict[str, Any]:
         "average": fmean(rewards) if rewards else None,
         "charts": charts,
         "curves": [],
+        "scores": [],
         "columns": COLUMNS,
         "overview_values": {**chosen, "record": sorted({row.path.name for row in overview.rows})},
     }
 
 
-def list_page(overview: Overview, title: str, panels_of: PanelsOf, curves: Sequence[Markup] = ()) -> Iterator[str]:
-    """One page with the list and all episodes, below the curves of a training if there are any."""
+def list_page(
+    overview: Overview,
+    title: str,
+    panels_of: PanelsOf,
+    curves: Sequence[Markup] = (),
+    scores: Sequence[Any] = (),
+) -> Iterator[str]:
+    """One page with the list and all episodes, below curves of a training, or tables of scores, if there are any."""
     systems: dict[str, str] = {}
     last = len(overview.rows) - 1
 
@@ -207,7 +214,7 @@ def list_page(overview: Overview, title: str, panels_of: PanelsOf, curves: Seque
                 systems[item.system] = item.system_text
             yield item
 
-    values = list_values(overview, title) | {"curves": curves}
+    values = list_values(overview, title) | {"curves": curves, "scores": scores}
     return render("list", **values, episodes=items(), systems=systems, address=_fragment)
 
 

@@ -63,6 +63,27 @@ def test_a_page_shows_every_episode_with_its_verdict(record: Path) -> None:
             assert item["reason"] in seen.text
 
 
+def test_scores_stand_above_the_episodes_that_they_are_of(record: Path, tmp_path: Path) -> None:
+    other = play(tmp_path / "other.jsonl", "--policy", "claimer", "--episodes", "8")
+    out, report = tmp_path / "scores.html", tmp_path / "report.json"
+    assert run(["evaluate", str(record), str(other), "--html", str(out), "--report", str(report)]) == 0
+    seen = Seen(out.read_text(encoding="utf-8"))
+    found = json.loads(report.read_bytes())
+    for one in found["series"]:
+        assert f"{100 * one['pass_at_1']['value']:.1f}%" in seen.text
+        assert f"mean reward {one['mean_reward']['value']:.3f}" in seen.text
+        assert all(kind in seen.text for kind in one["kinds"])
+    assert "differences on the same tasks" in seen.text
+    charts = [attributes.get("aria-label") for tag, attributes in seen.tags if tag == "svg"]
+    assert {"pass@1, with intervals", "mean reward, with intervals"} <= set(charts)
+    assert {f"e{number}" for number in range(16)} <= set(seen.ids())
+    played = tmp_path / "played.html"
+    words = ["simia/webshop-v0", "--limit", "3", "--out", str(tmp_path / "shop.jsonl"), "--html", str(played)]
+    assert run(["evaluate", *words]) == 0
+    assert {"e0", "e1", "e2"} <= set(Seen(played.read_text(encoding="utf-8")).ids())
+    assert run(["evaluate", str(record), "--html", str(record)]) == 2
+
+
 def test_links_lead_somewhere_and_no_id_is_there_twice(record: Path) -> None:
     seen = page(record)
     ids = seen.ids()
