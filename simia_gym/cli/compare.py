@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ _ANYBODY = "null"
 """The policy of a run whose actions are forced."""
 WORLD = "world"
 _LIMITS = ("record_cassette", "replay_cassette", "max_cost", "max_calls", "max_tokens")
+_PRICES = frozenset(("price_in", "price_cached", "price_out"))
 _OMITTED = ("policy", "episodes", "group", "out", "simulator", "ray", "ray_address", "ray_workers")
 
 
@@ -109,7 +111,8 @@ def compare_sides(
     if left == RECORDED or rollouts is not None:
         real = _Recorded(words, left, right, rollouts, {"--out": out, "--open-loop": open_loop, "--html": html})
         return _show(output, real.compare(typed, settings.seed), min_agreement, max_flips, report)
-    code, labels = 0, None
+    code, labels, shared = 0, None, typed.make(ModelSources).role
+    prices = shared, shared
     if left is None and right is None:
         paths = _two_records(words, typed, {"--out": out, "--open-loop": open_loop, "--drift": drift})
     else:
@@ -122,11 +125,12 @@ def compare_sides(
         sides = (read_side(left, "--left"), read_side(right, "--right"))
         playing = _Playing(typed, words[0], policies.split(","), out, mode, output, verbose)
         code, paths = playing.play(*sides)
+        prices = _with(shared, sides[0]), _with(shared, sides[1])
         labels = (left, right if left != right else f"{right} (right)")
         if code not in (0, 1):
             return code
     with closing(Records([paths[0]])) as first, closing(Records([paths[1]])) as second:
-        found = compare_records(first, second, labels=labels, seed=settings.seed)
+        found = compare_records(first, second, labels=labels, seed=settings.seed, prices=prices)
         if html is not None:
             write_page(html, comparison_page(found, first, second))
             output.say(f"page: {html}")
@@ -143,11 +147,18 @@ def _two_records(words: list[str], typed: Typed, more: dict[str, object]) -> lis
         what = f"two sides are compared, and here are {len(words)}"
         raise InputError(what, where="LEFT RIGHT", fix="Give two records, or ENV --left SIDE --right SIDE --out DIR.")
     flags = [flag for flag, value in more.items() if value]
-    flags += [option.flag for option in typed.changed() if option.name != "seed"]
+    given = typed.make(ModelSources).role.values()
+    may = {"seed", "role"} if _PRICES.issuperset(key for one in given for key in one) else {"seed"}
+    flags += [option.flag for option in typed.changed() if option.name not in may]
     if flags:
         fix = "Leave it out, or name an environment with --left and --right."
         raise InputError("nothing is played where records are compared", where=flags[0], fix=fix)
     return [Path(word) for word in words]
+
+
+def _with(shared: Mapping[str, Mapping[str, Any]], side: SideSpec) -> dict[str, Mapping[str, Any]]:
+    """The settings of models by role, with those of a side alone."""
+    return {role: {**shared.get(role, {}), **side.roles.get(role, {})} for role in {**shared, **side.roles}}
 
 
 class _Recorded:

@@ -34,6 +34,15 @@ def test_a_flawless_model_agrees_with_the_world_and_a_run_goes_on(
     assert found["figures"]["same_episode"]["value"] == found["figures"]["policy_order"]["value"] == 1
     assert found["figures"]["tokens"]["value"] > 0
     assert simia(*RETAIL, "--right", "world").code == 2  # the records are there already
+    assert found["figures"]["cost"]["note"].startswith("not applicable")
+    prices = ("--role", "simulator.price_in=1", "--role", "simulator.price_out=3")
+    priced = simia("compare", "out/left", "out/right", *prices, "--json").json["figures"]["cost"]
+    records = [each for name in ("expert", "expert-0.3") for each in read_records(f"out/right/{name}.jsonl")]
+    usage = [event["usage"] for each in records for event in each.events if event["type"] == "model"]
+    whole = sum(one["prompt"] + 3 * one["completion"] for one in usage) / 1e6
+    assert priced["value"] == pytest.approx(whole / priced["n"])
+    assert priced["interval"][0] < priced["value"] < priced["interval"][1]
+    assert simia("compare", "out/left", "out/right", *prices, "--role", "simulator.seed=false").code == 2
     record = Path("out/right/expert.jsonl")
     lines = record.read_bytes().splitlines(keepends=True)
     record.write_bytes(b"".join(lines[:2]))

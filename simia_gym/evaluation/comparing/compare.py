@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.comparison import Comparison, Flip, Pair, Side
-from simia_gym.evaluation.comparing.episodes import Bases, compare_episodes
+from simia_gym.evaluation.comparing.episodes import Bases, Prices, compare_episodes
 from simia_gym.evaluation.comparing.figures import RESAMPLES, figures_of
 from simia_gym.evaluation.comparing.files import Records
 from simia_gym.evaluation.comparing.pairing import differing, pair_up
@@ -24,7 +24,12 @@ _FEW_POLICIES = 6
 
 
 def compare(
-    left: PathOrPaths, right: PathOrPaths, *, labels: tuple[str, str] | None = None, seed: int = 0
+    left: PathOrPaths,
+    right: PathOrPaths,
+    *,
+    labels: tuple[str, str] | None = None,
+    seed: int = 0,
+    prices: Prices | tuple[Prices, Prices] | None = None,
 ) -> Comparison:
     """Compare two records of the same tasks, as ``simia compare`` does.
 
@@ -36,6 +41,8 @@ def compare(
         right: What is compared with it.
         labels: Names of the two sides; by default the names of the files.
         seed: Random seed of the bootstrap.
+        prices: USD per million tokens by the role of a model, such as ``{"simulator": {"price_in": 0.5, "price_out":
+            2}}``; or those of the left side and those of the right side. Without them there are tokens and no cost.
 
     Returns:
         The comparison.
@@ -44,11 +51,17 @@ def compare(
         InputError: A record cannot be read, or both sides have no episode, domain or version of a task in common.
     """
     with closing(Records(_paths(left))) as first, closing(Records(_paths(right))) as second:
-        return compare_records(first, second, labels=labels, seed=seed)
+        both = prices if isinstance(prices, tuple) else (prices or {}, prices or {})
+        return compare_records(first, second, labels=labels, seed=seed, prices=both)
 
 
 def compare_records(
-    first: Records, second: Records, *, labels: tuple[str, str] | None = None, seed: int = 0
+    first: Records,
+    second: Records,
+    *,
+    labels: tuple[str, str] | None = None,
+    seed: int = 0,
+    prices: tuple[Prices, Prices] = ({}, {}),
 ) -> Comparison:
     """Compare two sides that are open; see `compare`."""
     _check_domains(first, second)
@@ -75,7 +88,7 @@ def compare_records(
         for key in pairing.both:
             left = (keys[key], *key[1:])
             label = key[0] if left == key else f"{left[0]} | {key[0]}"
-            yield compare_episodes(first.read(left), second.read(key), bases, label)
+            yield compare_episodes(first.read(left), second.read(key), bases, label, prices)
 
     return joined(
         walk(),

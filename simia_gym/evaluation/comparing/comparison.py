@@ -85,6 +85,8 @@ class Played:
         success: Whether it met all that success requires.
         turns: Number of actions of the policy.
         tokens: Tokens of the models of simulator, user and judge; ``None`` if no model was asked.
+        cost: What these tokens cost in USD; ``None`` if no model was asked, or the prices of one that was asked are not
+            given. Tokens from a server's cache are counted as others, because records do not tell them.
         repaired: Number of replies of the simulator's model that were rejected and asked again.
     """
 
@@ -94,6 +96,7 @@ class Played:
     success: bool
     turns: int
     tokens: int | None
+    cost: float | None
     repaired: int
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from simia_gym.common.formatting import one_line
 from simia_gym.common.json_encoding import decode, encode
@@ -21,7 +21,11 @@ from simia_gym.types import JsonObject, Op
 FORCED = "forced"
 """Key of a transition's ``meta`` for an answer that was asked for in the state of the other side (open loop)."""
 
+Prices: TypeAlias = Mapping[str, Mapping[str, float]]
+"""USD per million tokens by role: ``price_in`` and ``price_out``."""
+
 _SEEN = frozenset(("message", "transition", "invalid", "answer", "fault", "end"))
+_PRICES = frozenset(("price_in", "price_out"))
 _LONGEST = 100
 _NOTHING: JsonObject = {"type": "", "i": -1, "turn": 0}
 
@@ -83,7 +87,9 @@ class _States:
         return state
 
 
-def compare_episodes(left: Record, right: Record, bases: Bases, policy: str) -> tuple[Pair, list[tuple[str, bool]]]:
+def compare_episodes(
+    left: Record, right: Record, bases: Bases, policy: str, prices: tuple[Prices, Prices] = ({}, {})
+) -> tuple[Pair, list[tuple[str, bool]]]:
     """Compare two episodes.
 
     Args:
@@ -91,6 +97,7 @@ def compare_episodes(left: Record, right: Record, bases: Bases, policy: str) -> 
         right: The other one.
         bases: What the episodes of one domain share.
         policy: Name of the policy in the result.
+        prices: The prices of the models of both sides.
 
     Returns:
         The pair, and the compared calls: the tool, and whether both observations are the same.
@@ -102,14 +109,14 @@ def compare_episodes(left: Record, right: Record, bases: Bases, policy: str) -> 
     if None not in tasks and tasks[0] != tasks[1]:
         what = f"task {left.task} has another content in each record"
         raise InputError(what, where="compare", fix="Play both sides with one version of the tasks.")
-    return _Walk(left, right, bases, policy).result()
+    return _Walk(left, right, bases, policy, prices).result()
 
 
 class _Walk:
     """Goes through two episodes side by side."""
 
-    def __init__(self, left: Record, right: Record, bases: Bases, policy: str) -> None:
-        self.left, self.right, self.bases, self.policy = left, right, bases, policy
+    def __init__(self, left: Record, right: Record, bases: Bases, policy: str, prices: tuple[Prices, Prices]) -> None:
+        self.left, self.right, self.bases, self.policy, self.prices = left, right, bases, policy, prices
         self.calls: list[tuple[str, bool]] = []
         self.outcome = self.error_code = self.stateful = self.changes = 0
         self.missed = self.spurious = self.wrong = self.replies = self.same_replies = 0
@@ -130,8 +137,8 @@ class _Walk:
             task=left.task,
             kind=left.kind,
             member=left.member,
-            left=_played(left),
-            right=_played(right),
+            left=_played(left, self.prices[0]),
+            right=_played(right, self.prices[1]),
             calls=len(self.calls),
             observation=sum(same for _, same in self.calls),
             outcome=self.outcome,
@@ -330,20 +337,25 @@ def _end_of(record: Record) -> Mapping[str, Any]:
     return next((event for event in reversed(record.events) if event["type"] == "end"), _NOTHING)
 
 
-def _played(record: Record) -> Played:
-    tokens, asked, repaired = 0, False, 0
+def _played(record: Record, prices: Prices) -> Played:
+    roles, repaired = set[str](record.start.get("models") or ()), 0
+    tokens, cost = 0, 0.0
     for event in record.events:
         if event["type"] in ("model", "unread"):
-            asked = True
-            tokens += event["usage"].get("prompt", 0) + event["usage"].get("completion", 0)
+            read, written = event["usage"].get("prompt", 0), event["usage"].get("completion", 0)
+            tokens += read + written
+            price = prices.get(event["role"], {})
+            cost += (read * price.get("price_in", 0) + written * price.get("price_out", 0)) / 1e6
+            roles.add(event["role"])
         repaired += event["type"] == "rejected"
-    asked = asked or bool(record.start.get("models"))
+    known = all(prices.get(role, {}).keys() >= _PRICES for role in roles)
     return Played(
         line=record.line,
         valid=record.valid,
         reward=record.reward,
         success=record.success,
         turns=record.turns,
-        tokens=tokens if asked else None,
+        tokens=tokens if roles else None,
+        cost=cost if roles and known else None,
         repaired=repaired,
     )

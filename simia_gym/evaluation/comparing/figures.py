@@ -46,6 +46,13 @@ def _tokens(pair: Pair) -> tuple[float, float]:
     return (0, 0) if left is None and right is None else ((right or 0) - (left or 0), 1)
 
 
+def _cost(pair: Pair) -> tuple[float, float]:
+    if pair.left.tokens is None and pair.right.tokens is None:
+        return 0, 0
+    left, right = (0.0 if one.tokens is None else one.cost for one in (pair.left, pair.right))
+    return (0, 0) if left is None or right is None else (right - left, 1)
+
+
 _NO_CALL = "not applicable: no tool call was made alike on both sides"
 _NO_STATE = "not applicable: there is no call whose changes both sides know"
 _NO_SCORE = "not applicable: no pair has a reward on both sides"
@@ -78,6 +85,7 @@ RATIOS: Mapping[str, _Ratio] = {
     ),
     "turns": _Ratio(_scored(lambda pair: pair.right.turns - pair.left.turns), _NO_SCORE, counts=False),
     "tokens": _Ratio(_tokens, "not applicable: no model was asked", counts=False),
+    "cost": _Ratio(_cost, "not applicable: no model was asked, or the prices of one are not given", counts=False),
 }
 """Figures that are one sum over tasks divided by another one."""
 

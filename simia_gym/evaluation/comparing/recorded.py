@@ -105,7 +105,7 @@ def _pair(one: RecordedRollout, member: int) -> Walked:
 
 
 def _played(one: RecordedRollout, reward: float | None) -> Played:
-    return Played(one.line, reward is not None, reward, reward == 1.0, one.turns, None, 0)
+    return Played(one.line, reward is not None, reward, reward == 1.0, one.turns, tokens=None, cost=None, repaired=0)
 
 
 def _divergence(turn: int, who: str, kind: Kind, left: str, right: str) -> Divergence:

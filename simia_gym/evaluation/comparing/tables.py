@@ -30,10 +30,12 @@ _WORDS = {
     "kappa": "Cohen's kappa of success",
     "turns": "turns, right - left",
     "tokens": "tokens, right - left",
+    "cost": "cost in USD, right - left",
     "policy_order": "Kendall's tau-b of policies",
     "largest_over_estimate": "largest over-estimate",
 }
-_SHARES = frozenset([*_WORDS][:13])
+_PLACES: Mapping[str, int] = {**dict.fromkeys([*_WORDS][13:], 3), "cost": 6}
+"""Decimal places; a figure without them is a share."""
 
 
 def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
@@ -45,9 +47,9 @@ def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
     yield Text(f"compared: {compared or 'nothing, all settings are the same'}")
     yield _figures("figure", figures_of(found))
     if found.tools:
-        yield _figures("observation by tool", _cells({name: (True, one) for name, one in found.tools.items()}))
+        yield _figures("observation by tool", _cells({name: (None, one) for name, one in found.tools.items()}))
     if found.mode == "drift":
-        steps = {str(number): (True, one) for number, one in found.steps.items()}
+        steps = {str(number): (None, one) for number, one in found.steps.items()}
         yield _figures("observation by call", _cells(steps))
     if len(found.policies) > 1:
         yield _policies(found)
@@ -56,15 +58,15 @@ def comparison_parts(found: Comparison) -> Iterator[RenderableType]:
 
 def figures_of(found: Comparison) -> Iterator[tuple[str, dict[str, str]]]:
     """The figures of a comparison as texts: label, and value, interval, ``n`` and number of tasks."""
-    return _cells({_WORDS[name]: (name in _SHARES, one) for name, one in found.figures.items()})
+    return _cells({_WORDS[name]: (_PLACES.get(name), one) for name, one in found.figures.items()})
 
 
-def _cells(rows: Mapping[str, tuple[bool, Figure]]) -> Iterator[tuple[str, dict[str, str]]]:
-    for name, (share, one) in rows.items():
+def _cells(rows: Mapping[str, tuple[int | None, Figure]]) -> Iterator[tuple[str, dict[str, str]]]:
+    for name, (places, one) in rows.items():
         value = (
-            "undefined" if one.note.startswith("undefined") else "not applicable" if one.note else _value(one, share)
+            "undefined" if one.note.startswith("undefined") else "not applicable" if one.note else _value(one, places)
         )
-        yield name, {"value": value, "95% CI": _interval(one, share), "n": f"{one.n:,}", "tasks": f"{one.tasks:,}"}
+        yield name, {"value": value, "95% CI": _interval(one, places), "n": f"{one.n:,}", "tasks": f"{one.tasks:,}"}
 
 
 def _figures(label: str, rows: Iterable[tuple[str, dict[str, str]]]) -> FittingTable:
@@ -80,19 +82,21 @@ def _policies(found: Comparison) -> FittingTable:
         cells = {"left": number(one.left.value, 3), "right": number(one.right.value, 3)}
         difference = one.difference.value
         cells["right - left"] = NONE if difference is None else f"{difference:+.3f}"
-        table.add(one.policy, cells | {"95% CI": _interval(one.difference, False), "n": str(one.left.n)})
+        table.add(one.policy, cells | {"95% CI": _interval(one.difference, 3), "n": str(one.left.n)})
     return table
 
 
-def _value(one: Figure, share: bool) -> str:
-    return NONE if one.value is None else f"{100 * one.value:.1f}%" if share else f"{one.value:.3f}"
+def _value(one: Figure, places: int | None) -> str:
+    if one.value is None:
+        return NONE
+    return f"{100 * one.value:.1f}%" if places is None else f"{one.value:.{places}f}"
 
 
-def _interval(one: Figure, share: bool) -> str:
+def _interval(one: Figure, places: int | None) -> str:
     if one.interval is None:
         return NONE
     low, high = one.interval
-    return f"{100 * low:.1f}–{100 * high:.1f}%" if share else f"{low:.3f} to {high:.3f}"
+    return f"{100 * low:.1f}–{100 * high:.1f}%" if places is None else f"{low:.{places}f} to {high:.{places}f}"
 
 
 def _short(value: Any) -> str:
