@@ -63,7 +63,7 @@ class KnownDomain:
             Refused: The domain cannot be loaded, or this oracle is data-free.
         """
         if self._options.data_free:
-            raise Refused("this oracle was started without data: it plays only the ledger simulator and the user")
+            raise Refused("this oracle was started without data: it plays only the ledger simulator")
         try:
             return load_domain(self._folder, self._given, self._data)
         except InputError as error:

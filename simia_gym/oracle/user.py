@@ -1,4 +1,6 @@
-"""Plays the user simulator: answers as the scripted user would, given only the conversation in the prompt.
+"""Plays the user simulator: answers as the scripted user would, given the task's script and the conversation.
+
+The prompt tells the customer in plain words, in which a script cannot be recognised; so the task has to be known.
 
 The scripted user recognises from the ledger's tool calls that its request is fulfilled. The prompt shows no tool calls,
 so the oracle infers them: once the customer has consented, an agent message that does not ask for consent, refuse, ask
@@ -24,6 +26,7 @@ from simia_gym.users import make_user
 from simia_gym.users.cues import Cues, load_cues
 from simia_gym.users.memory import Memory, present_request
 from simia_gym.users.scripted_script import Done, Script, script_from_json
+from simia_gym.users.told import told
 
 _NOT_DONE = frozenset({"confirm", "refuse", "wait"})
 _COURTESY = frozenset({"offer", "invite"})
@@ -101,10 +104,11 @@ class UserPart:
             Refused: The block ``customer`` is malformed, or the prompt has no message to answer.
         """
         known, customer = self._domains.named(request.static), request.static.need("customer")
-        key = known.config.name, encode(customer)
+        about = request.static.blocks.get("task")
+        key = known.config.name, encode([customer, about])
         person = self._people.get(key)
         if person is None:
-            person = self._people[key] = self._meet(known, customer, request.static.blocks.get("task"))
+            person = self._people[key] = self._meet(known, customer, about)
 
         def step(moment: Moment, said: Message) -> Moment:
             for item in blocks_of(said):
@@ -124,13 +128,17 @@ class UserPart:
         }
 
     def _meet(self, known: KnownDomain, customer: Any, about: Any) -> Person:
-        if not isinstance(customer, Mapping):
-            raise Refused("the block 'customer' holds no customer")
-        kind = "scripted" if customer.get("type") == "scripted" else "brief"
         name = str(about.get("id")) if isinstance(about, Mapping) else "task"
-        task = Task(name, "train", "customer", user=dict(customer))
+        if isinstance(customer, str):
+            user, kind = known.task(about).user or {}, "scripted"
+            if told(user, name) != customer:
+                raise Refused(f"the block 'customer' is not the customer of task {name!r}")
+        elif isinstance(customer, Mapping):
+            user, kind = customer, "scripted" if customer.get("type") == "scripted" else "brief"
+        else:
+            raise Refused("the block 'customer' holds no customer")
         try:
-            person = Person(kind, known.cues, task, self._seed)
+            person = Person(kind, known.cues, Task(name, "train", "customer", user=dict(user)), self._seed)
             person.open(Moment())
         except InputError as error:
             raise Refused(f"the customer cannot be played: {error}") from error

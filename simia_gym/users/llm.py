@@ -21,6 +21,7 @@ from simia_gym.llm.types import ChatModel, ChatRequest, Habits, ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
 from simia_gym.users.slips import Talk, slips, wishes_of
+from simia_gym.users.told import told
 
 MAX_MESSAGE = 4_000
 """Maximum length of a customer's message, in characters."""
@@ -121,7 +122,7 @@ class LLMUser:
             rules,
             block("domain", self._nonce, domain.about),
             block("task", self._nonce, {"id": task.id, "digest": context.digest, "split": task.split}),
-            block("customer", self._nonce, task.user),
+            block("customer", self._nonce, told(task.user or {}, f"task {task.id}: user")),
         )
         prompt = Prompt()
         prompt.add("system", "\n\n".join(parts))

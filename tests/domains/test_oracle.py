@@ -120,8 +120,8 @@ def test_without_the_world_the_model_carries_the_domain(bare: World, blind: Orac
     same(play_all(suite, [suite.task(task) for task in truth]), truth)
 
 
-def test_a_customer_that_a_model_plays_leads_to_the_same_end(talking: World, blind: OracleServer) -> None:
+def test_a_customer_that_a_model_plays_leads_to_the_same_end(talking: World, oracle: OracleServer) -> None:
     for policy in ("expert", "claimer"):
-        played = play_all(talking.suite(blind.base_url, simulator="world", user="llm"), talking.some, policy)
+        played = play_all(talking.suite(oracle.base_url, simulator="world", user="llm"), talking.some, policy)
         for task, outcome in real(talking, policy).items():
             assert played[task].verdict.reward == outcome.verdict.reward, (policy, task)

@@ -19,6 +19,7 @@ from simia_gym.state import State
 from simia_gym.types import JsonObject, Task, Transition
 from simia_gym.users import make_user
 from simia_gym.users.llm import LEAST_HEARD, MAX_HEARD, MAX_MESSAGE, MOST_HEARD, LLMUser
+from simia_gym.users.told import told
 
 from ..model_server import Asked, serving
 from ..retail.play import suite
@@ -85,7 +86,7 @@ async def test_it_sees_its_part_and_the_words_that_were_delivered() -> None:
         await talk.say("Which seat?")
     first, second = server.asked
     assert [item.kind for item in first.blocks] == ["domain", "task", "customer", "begin"]
-    assert first.value("customer") == task().user
+    assert first.value("customer") == told(script(), "t")
     assert first.value("task") == {"id": "t", "digest": "digest-t", "split": "test"}
     assert first.value("domain")["name"] == "retail"
     assert second.value("agent") == {"text": "Which seat?"}
