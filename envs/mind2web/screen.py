@@ -7,10 +7,10 @@ the task wants.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
-from simia_gym.envs.mind2web.browser.names import names, role
+from simia_gym.envs.mind2web.browser.names import name_of, names, role
 from simia_gym.envs.mind2web.browser.page import Node, Page
 from simia_gym.envs.mind2web.browser.requests import Pairs
 from simia_gym.envs.mind2web.browser.themes import THEMES, Block, draw
@@ -28,7 +28,6 @@ from simia_gym.types import JsonObject, Row, Task, ToolCall
 NONE = "A"
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
 SHOWN_PAST, WORDS_A_CHOICE = 5, 10
-_ATTRIBUTES = (("type", "type"), ("aria_label", "aria-label"), ("name", "name"), ("placeholder", "placeholder"))
 _TEXTS = 64
 _THEMES = {theme.name: theme for theme in THEMES}
 
@@ -67,18 +66,21 @@ class Opened:
     Attributes:
         page: The page.
         actable: The elements that can be acted on, in document order.
-        called: Their names, by number.
     """
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.actable = page.actable()
-        self.called = names(page)
         self._texts: dict[tuple[int, int, str, str], tuple[str, str]] = {}
 
     def line(self, node: Node) -> str:
         """An element as past actions name it: role and name."""
-        return f"[{role(node)}]  {self.called[node.number]}"
+        return f"[{role(node)}]  {name_of(self.page, node)}"
+
+    @cached_property
+    def called(self) -> Mapping[int, str]:
+        """The names of all elements that can be acted on, by number."""
+        return names(self.page)
 
     def shown(self, session: Row) -> tuple[str, str]:
         """The text of the page, and the lines of the choices."""
@@ -155,21 +157,28 @@ def open_page(state: State, session: Row) -> Opened:
     if found is not None:
         content = blocks(visit_of(session), shelf_of(state, session), _found_in(found))
         return _opened(content, session["theme"], path, query)
-    tables = state.table("catalogue"), state.table("account")
-    return _open(session["site"], *tables, path, query, session["seed"], session["theme"])
+    catalogue, account = find_site(session["site"]).reads.get(path, (False, False))
+    return _open(
+        session["site"],
+        state.table("catalogue") if catalogue else None,
+        state.table("account") if account else None,
+        path,
+        query,
+        session["seed"] if catalogue or account else 0,
+        session["theme"],
+    )
 
 
-# States share the tables that have not changed; the pages of different tasks may be the same.
-@lru_cache(maxsize=128)
+# States share the tables that have not changed, and many pages show no rows.
+@lru_cache(maxsize=512)
 def _open(
     site: str, catalogue: Table | None, account: Table | None, path: str, query: Pairs | None, seed: int, theme: str
 ) -> Opened:
     return _opened(blocks(Visit(path, query, seed), Shelf(find_site(site), catalogue, account)), theme, path, query)
 
 
-@lru_cache(maxsize=512)
 def _opened(content: tuple[Block, ...], theme: str, path: str, query: Pairs | None) -> Opened:
-    return Opened(Page(draw(content, _THEMES[theme]), path, query))
+    return Opened(Page(partial(draw, content, _THEMES[theme]), path, query))
 
 
 def _found_in(found: Table) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def table() -> list[dict[str, Any]]:
 def page(html: str, at: str = AT) -> Page:
     """The page of a snippet."""
     path, _, query = at.partition("?")
-    return Page(tree(html), path, decode(query) if query else None)
+    return Page(partial(tree, html), path, decode(query) if query else None)
 
 
 def tree(html: str) -> Element:

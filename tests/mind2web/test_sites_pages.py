@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from simia_gym.envs.mind2web.browser.acting import submit
@@ -29,7 +31,7 @@ each_form = pytest.mark.parametrize(("site", "name"), FORMS, ids=[f"{site.name}-
 
 
 def shown(visit: Visit, shelf: Shelf, theme: Theme = THEMES[0]) -> Page:
-    return Page(draw(blocks(visit, shelf), theme), visit.path, visit.query)
+    return Page(partial(draw, blocks(visit, shelf), theme), visit.path, visit.query)
 
 
 @in_every_theme

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from simia_gym.envs.mind2web.browser.acting import Outcome, Refusal, Typing, click, select, write_in
@@ -39,7 +41,7 @@ each = pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 
 def opened(theme: Theme) -> tuple[Page, dict[tuple[str, str], int]]:
     """The page, and the numbers of its elements by role and name."""
-    page = Page(draw(BLOCKS, theme), "/start")
+    page = Page(partial(draw, BLOCKS, theme), "/start")
     called = names(page)
     found = {(role(page.nodes[number]), name): number for number, name in called.items()}
     assert "" not in called.values()

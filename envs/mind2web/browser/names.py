@@ -31,6 +31,11 @@ def names(page: Page) -> dict[int, str]:
     return {node.number: _name(node, labels.get(node.number, "")) for node in page.actable()}
 
 
+def name_of(page: Page, node: Node) -> str:
+    """The name of one element, as in `names`."""
+    return _name(node, _labels(page).get(node.number, "") if node.element.tag in CONTROLS else "")
+
+
 def _name(node: Node, labels: str) -> str:
     element = node.element
     spoken = squeeze(element.get("aria-label") or "")

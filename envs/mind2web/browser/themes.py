@@ -143,7 +143,7 @@ def _step(step: Step, theme: Theme) -> Element:
         return element("a", {"href": step.href}, step.words)
     path, query = follow(step.href, "/", None)
     kept = [element("input", {"type": "hidden", "name": name, "value": value}) for name, value in query or ()]
-    return element("form", {"action": path}, *kept, element("button", None, step.words))
+    return element("form", {"action": path}, *kept, _plain("button", step.words))
 
 
 def _table(block: Rows, theme: Theme) -> Element:
@@ -227,4 +227,4 @@ def _named(field: Field, control: Element, key: str, theme: Theme) -> Element:
 
 
 def _with(control: Element, name: str, value: str) -> Element:
-    return control._replace(attributes=(*control.attributes, (name, value)))
+    return Element(control.tag, (*control.attributes, (name, value)), control.children)

@@ -6,24 +6,48 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from html import escape
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simia_gym.envs.mind2web.browser.piece import Piece
 
 VOID = frozenset({"input", "br", "hr"})
 _SPACES = re.compile(r"[ \t\n\f\r]+")
 
 
-class Element(NamedTuple):
-    """One element.
+class Element:
+    """One element. Nobody changes it.
 
     Attributes:
         tag: The name of the element, in lower case.
         attributes: Names and values in their order; an attribute without a value, such as ``required``, has ``""``.
         children: Elements and texts.
+        piece: What is known of it with all that it holds, once somebody has looked.
     """
 
-    tag: str
-    attributes: tuple[tuple[str, str], ...] = ()
-    children: tuple[Element | str, ...] = ()
+    __slots__ = ("attributes", "children", "piece", "tag")
+
+    def __init__(
+        self,
+        tag: str,
+        attributes: tuple[tuple[str, str], ...] = (),
+        children: tuple[Element | str, ...] = (),
+    ) -> None:
+        self.tag, self.attributes, self.children = tag, attributes, children
+        self.piece: Piece | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Element) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        return write(self)
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        return self.tag, self.attributes, self.children
 
     def get(self, name: str) -> str | None:
         """The value of an attribute, or None where it is absent."""

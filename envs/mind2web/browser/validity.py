@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
-from simia_gym.envs.mind2web.browser.names import names
+from simia_gym.envs.mind2web.browser.names import name_of
 from simia_gym.envs.mind2web.browser.page import TEXTS, Node, Page
 from simia_gym.envs.mind2web.browser.tree import text
 from simia_gym.envs.mind2web.browser.values import Typed, checked, chosen, is_date, is_field, is_number, length, words
@@ -127,5 +127,5 @@ def _called(page: Page, node: Node) -> str:
     kind = _CALLED.get(node.kind, "field")
     legends = (one for one in page.nodes.values() if one.element.tag == "legend" and one.parent == node.parent)
     legend = next(legends, None) if node.kind == "radio" else None
-    name = names(page).get(node.number) if legend is None else text(legend.element)
+    name = name_of(page, node) if legend is None else text(legend.element)
     return f"the {kind} {name or node.element.get('name') or ''}".strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simia_gym.envs.mind2web.browser.acting import Typing, click, select, write_in
@@ -65,8 +66,8 @@ def walked(site: Site, theme: Theme, shelf: Shelf, seed: int) -> list[tuple[str,
         key = (name, *sorted(pair for pair, value in request.query or () if value))
         if key in found:
             continue
-        tree = draw(blocks(Visit(request.path, request.query, seed), shelf), theme)
-        page = Page(tree, request.path, request.query)
+        content = blocks(Visit(request.path, request.query, seed), shelf)
+        page = Page(partial(draw, content, theme), request.path, request.query)
         found[key] = (name, page)
         for node in page.actable():
             tries: list[dict[str, Value]] = [{}]

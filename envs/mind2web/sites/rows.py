@@ -56,10 +56,10 @@ class Shelf:
         """
         if name == "key":
             return key
+        if name in row:
+            return row[name]
         first, _, rest = name.partition(".")
         found = row[first]
-        if not rest:
-            return found
         target = self.site.tables[table].columns[first].of or ""
         other = self.row(target, found)
         if other is None:
@@ -111,9 +111,13 @@ def _table_of(key: str, row: Row) -> tuple[str, ...]:
 # States share the tables that have not changed.
 @lru_cache(maxsize=512)
 def _in_order(held: Table, begin: str, seed: int) -> tuple[tuple[str, Row], ...]:
-    keys = held.keys_of("table of the site", _table_of, begin)
-    ordered = sorted((crc32(f"{seed} {key}".encode()), key) for key in keys)
-    return tuple([(key[len(begin) :], row) for _, key in ordered if (row := held.get(key)) is not None])
+    keys = {
+        *held.base.index("table of the site", _table_of).get(begin, ()),
+        *[key for layer in held.layers for key in layer.entries if key.startswith(begin)],
+    }
+    first, size = crc32(f"{seed} ".encode()), len(begin)
+    ordered = sorted([(crc32(key.encode(), first), key) for key in keys])
+    return tuple([(key[size:], row) for _, key in ordered if (row := held.get(key)) is not None])
 
 
 def column_at(site: Site, table: str, name: str) -> Column | None:

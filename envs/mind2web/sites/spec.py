@@ -334,6 +334,24 @@ class Site(StrictModel):
         return {page.path: name for name, page in self.pages.items()}
 
     @cached_property
+    def reads(self) -> dict[str, tuple[bool, bool]]:
+        """By path of a page: whether it shows rows of the catalogue, and of the account."""
+        found: dict[str, tuple[bool, bool]] = {}
+        for name, page in self.pages.items():
+            fields = [*self.asked.get(name, {}).values(), *(page.form.fields.values() if page.form else ())]
+            choices = [field.choice for field in fields if isinstance(field.choice, str)]
+            waiting = [page.of, page.rows and page.rows.table, *(one for one in choices if "." not in one)]
+            tables: set[str] = set()
+            while waiting:
+                table = waiting.pop()
+                if table is not None and table not in tables:
+                    tables.add(table)
+                    waiting += [column.of for column in self.tables[table].columns.values()]
+            accounts = {self.tables[table].account for table in tables}
+            found[page.path] = (False in accounts, True in accounts)
+        return found
+
+    @cached_property
     def asked(self) -> dict[str, dict[str, FieldSpec]]:
         """By page: the fields of the first form that asks for it."""
         found: dict[str, dict[str, FieldSpec]] = {}
