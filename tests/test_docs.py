@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,8 +40,10 @@ INSTALLS = re.compile(r"^\s*(python3? -m venv|pip install|source|\. )")
 ENDPOINTS = re.compile(r"http://127\.0\.0\.1:(8000|8765)/v1")
 
 
-def run(command: list[str], cwd: Path, code: int = 0) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+def run(command: list[str], cwd: Path, code: int = 0, first: Path | None = None) -> str:
+    """What a command prints, which looks for programs in a folder of its own first, then beside this Python."""
+    places = [str(place) for place in (first, Path(sys.executable).parent) if place is not None]
+    path = os.pathsep.join([*places, os.environ.get("PATH", "")])
     env = {**os.environ, "PATH": path, "PYTHONWARNINGS": "error", "COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == code, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
@@ -60,9 +63,26 @@ def endpoint() -> Iterator[str]:
         yield server.base_url
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Path]:
+    """A folder with a `simia` that has been loaded already; see `tests/docs_simia.py`."""
+    with tempfile.TemporaryDirectory() as folder:  # a path that is short enough for a socket
+        here, asked = Path(folder), CHECKOUT / "tests" / "docs_simia.py"
+        words = [sys.executable, "-P", "-W", "error", str(asked), str(here / "socket")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            program = here / "simia"
+            line = f'exec {sys.executable} -IS {asked} {here / "socket"} "$@"'
+            program.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+            program.chmod(0o755)
+            yield here
+            server.terminate()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
+def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str, programs: Path) -> None:
     here = [block for block in blocks(page) if not (block.needs_training or block.needs_openenv)]
     # On a machine where the package is installed, what is left of an installing line is what follows it.
     script: list[str] = []
@@ -76,7 +96,7 @@ def test_code_blocks_run(page: Path, tmp_path: Path, endpoint: str) -> None:
             text = ENDPOINTS.sub(endpoint, "\n".join(script))
             (tmp_path / "page.sh").write_text(f"set -euo pipefail\n{text}\n", encoding="utf-8")
             code = after.note.partition("exit ")[2] if after is not None else ""
-            printed = run(["bash", "page.sh"], tmp_path, int(code or 0))
+            printed = run(["bash", "page.sh"], tmp_path, int(code or 0), programs)
             if after is not None and shown:
                 assert_shown(after.code, printed)
             script.clear()
