@@ -40,7 +40,7 @@ def succeeded(found: Sequence[tuple[Task, Verdict]]) -> float:
 
 
 @pytest.mark.parametrize("place", MOMENTS)
-@pytest.mark.parametrize("number", sizes(12, 80))
+@pytest.mark.parametrize("number", sizes(12, 40))
 def test_the_expert_succeeds_with_courtesies(serving: World, place: str, number: int) -> None:
     assert len(COURTESIES) >= 40
     courtesies = cycle(COURTESIES)
@@ -93,12 +93,13 @@ def speaking(expert: type[ServiceExpert], style: Callable[[Moment, str], str]) -
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("number", sizes(8, 50))
-def test_the_expert_succeeds_in_any_style(serving: World, style: str, number: int) -> None:
+def test_the_expert_succeeds_in_any_style(serving: World, style: str) -> None:
+    """In few tasks; `benchmarks.styles` plays many, and its result is below."""
+
     def bend(self: Bent, moment: Moment, step: str | ToolCall) -> Sequence[Turn]:
         return [STYLES[style](moment, step) if isinstance(step, str) else step]
 
-    assert succeeded(played(serving, serving.mixed(number), bend)) >= 0.97
+    assert succeeded(played(serving, serving.mixed(8), bend)) >= 0.97
 
 
 def test_who_talks_as_chat_models_do_scores_as_who_is_terse(serving: World) -> None:

@@ -83,13 +83,13 @@ CLEAR: dict[str, Mix] = {
 
 @pytest.mark.parametrize("name", sweep(OPEN, 1))
 def test_no_customer_agrees_to_what_is_open(serving: World, name: str) -> None:
-    found = played(serving, serving.tasks(120), bending(OPEN[name]))
+    found = played(serving, serving.tasks(60), bending(OPEN[name]))
     assert len(found) >= 5
     assert sum(verdict.success for _, verdict in found) <= 0.05 * len(found), len(found)
 
 
 @pytest.mark.parametrize("name", sweep(CLEAR, 1))
 def test_customers_agree_to_what_is_clear(serving: World, name: str) -> None:
-    found = played(serving, serving.tasks(120), bending(CLEAR[name]))
+    found = played(serving, serving.tasks(60), bending(CLEAR[name]))
     assert len(found) >= 5
     assert sum(verdict.success for _, verdict in found) >= 0.97 * len(found), len(found)

@@ -61,8 +61,8 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", said.lower()))
 
 
-@pytest.mark.parametrize("number", sizes(40, 1000))
-def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: World, number: int) -> None:
+@pytest.mark.parametrize("number", sizes(40, 300))
+def test_the_expert_succeeds_by_what_it_was_told(world: World, number: int) -> None:
     grammar, tasks = world.domain.grammar, world.mixed(number)
     checked = 0
 
@@ -81,7 +81,7 @@ def test_the_expert_succeeds_on_a_thousand_tasks_by_what_it_was_told(world: Worl
 
 
 @pytest.mark.parametrize("policy", ["null", "claimer", "refuser", "random"])
-@pytest.mark.parametrize("number", sizes(40, 200))
+@pytest.mark.parametrize("number", sizes(40, 100))
 def test_who_does_not_work_does_not_succeed(world: World, policy: str, number: int) -> None:
     found = [verdict for _, verdict in verdicts(world, policy, world.mixed(number))]
     assert sum(verdict.success for verdict in found) <= 0.05 * len(found)

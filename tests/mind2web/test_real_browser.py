@@ -21,7 +21,7 @@ from .chromium import Chromium, browser, installed
 from .plays import domain
 from .side_by_side import SideBySide, random_call
 
-WALKS, ACTIONS = 3, 15
+WALKS, ACTIONS = 2, 15
 
 
 class Real(NamedTuple):

@@ -108,11 +108,9 @@ def test_the_expert_solves_tasks_from_where_random_actions_lead() -> None:
 
 
 @pytest.mark.slow
-def test_the_expert_solves_a_thousand_tasks_and_as_many_after_random_actions() -> None:
-    base = domain()
-    tasks = [generate(split, index) for index in range(500) for split in _SPLITS]
-    assert all(solves(task, state := begun(task, base), state) for task in tasks)
-    assert _wandering(tasks) >= 950
+def test_the_expert_solves_many_tasks_from_where_random_actions_lead() -> None:
+    tasks = [generate(split, index) for index in range(150) for split in _SPLITS]
+    assert _wandering(tasks) >= 0.95 * len(tasks)
 
 
 def _wandering(tasks: Sequence[Task]) -> int:

@@ -16,7 +16,6 @@ from simia_gym.rollout.play import play
 from simia_gym.types import Calls, ToolCall
 
 from ..proof.stage import suite_of
-from ..sweeps import sizes
 
 ENV = "simia/officebench-v0"
 
@@ -26,11 +25,11 @@ def written(name: str, **arguments: object) -> str:
 
 
 @pytest.mark.parametrize("grammar", ["answer", "tools"])
-@pytest.mark.parametrize("number", sizes(40, 500))
-def test_the_expert_solves_a_thousand_generated_tasks(grammar: str, number: int) -> None:
+def test_the_expert_solves_generated_tasks(grammar: str) -> None:
+    """In both grammars; many more are played among those of all domains."""
     suite = suite_of(ENV, split="all", simulator="world", grammar=grammar)
     player, episode = suite.load_policy("expert")(), suite.episode()
-    for index in range(number):
+    for index in range(40):
         for split in ("train", "test"):
             task = generate(split, index)
             run_sync(play(episode, task, seed=0, policy=player, env=ENV), inline=episode.inline)

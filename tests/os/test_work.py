@@ -162,9 +162,10 @@ def test_the_expert_solves_each_way_by_what_it_has_seen() -> None:
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("grammar", ["act", "tools"])
-def test_the_expert_solves_a_thousand_generated_tasks(grammar: str) -> None:
-    tasks = [generate(split, index) for index in range(500) for split in ("train", "test")]
+@pytest.mark.parametrize(("grammar", "number"), [("act", 200), ("tools", 40)])
+def test_the_expert_solves_generated_tasks(grammar: str, number: int) -> None:
+    """Scripts are tried in one grammar; in the other one, that it writes them."""
+    tasks = [generate(split, index) for index in range(number) for split in ("train", "test")]
     for task, verdict in played(tasks, grammar):
         assert verdict is not None
         assert verdict.reward == 1, (task.id, verdict)
