@@ -98,14 +98,19 @@ class _Operations:
         return any(pattern.search(each) and (what is None or what.search(each)) for each in self.sentences)
 
     def _leave_secondary(self) -> None:
-        """Leave the numbers of rows as they are that neither the call nor the description of the tool names."""
+        """Leave the numbers of rows as they are that neither the call nor the description of the tool names.
+
+        A number that stands as a text in what is shown, such as in a field of a form, is what somebody wants to write.
+        """
         named = set(_texts(self.call.arguments))
+        written = {float(text) for text in _texts(self.tables) if _NUMBER.fullmatch(text)}
         rows: dict[tuple[str, ...], list[Op]] = {}
         for op in self.ops:
             rows.setdefault(pointer_parts(op["path"])[:2], []).append(op)
         for (_, key), ops in rows.items() if len(rows) > 1 else ():
             counts = all(op["op"] == "replace" and isinstance(op["value"], int | float) for op in ops)
             told = key in named or any(self._told(name) for op in ops for name in _names(op))
+            told = told or all(op.get("value") in written for op in ops)
             if counts and not told and self.chance.random() < 0.5:
                 self.ops = [op for op in self.ops if op not in ops]
 
