@@ -9,6 +9,7 @@ is a fault. Neither counts as a missed criterion.
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +141,8 @@ class LLMJudge:
             for ballot in ballots if failed is None else ballots[: failed + 1]:
                 for request, reply in sorted(ballot.exchanges, key=lambda pair: pair[0].ordinal):
                     if isinstance(reply, Reply):
-                        record(request, reply, finished.ledger, finished.turns)
+                        waited = ballot.waited[request.ordinal]
+                        record(request, reply, finished.ledger, finished.turns, waited)
                     else:
                         record_unread(request, reply, finished.ledger, finished.turns)
         if failed is not None:
@@ -173,6 +175,7 @@ class _Ballot:
     votes: int
     first: int
     exchanges: list[tuple[ChatRequest, Reply | Sequence[Unread]]] = field(default_factory=list)
+    waited: dict[int, float] = field(default_factory=dict)
 
     async def decide(self) -> Finding:
         """Request votes until there is a majority."""
@@ -215,12 +218,14 @@ class _Ballot:
             ordinal=self.first + 2 * vote + attempt,
             purpose="repair" if attempt else "answer",
         )
+        began = time.perf_counter()
         try:
             reply = _located(await self.model.complete(request), self.finished.events)
         except Fault as fault:
             self.exchanges.append((request, fault.unread))
             raise
         self.exchanges.append((request, reply))
+        self.waited[request.ordinal] = time.perf_counter() - began
         return reply
 
     def _weigh(self, data: Any, *, strict: bool) -> tuple[Finding, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,12 +24,13 @@ async def ask(model: ChatModel, request: ChatRequest, ledger: Ledger, turn: int)
     Raises:
         Fault: The model gave no valid reply.
     """
+    began = time.perf_counter()
     try:
         reply = await model.complete(request)
     except Fault as fault:
         record_unread(request, fault.unread, ledger, turn)
         raise
-    record(request, reply, ledger, turn)
+    record(request, reply, ledger, turn, time.perf_counter() - began)
     return reply
 
 
@@ -48,10 +50,11 @@ def record_unread(request: ChatRequest, unread: Iterable[Unread], ledger: Ledger
         )
 
 
-def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> None:
+def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int, waited: float | None = None) -> None:
     """Record a reply, and those before it that could not be read.
 
-    Callers with several requests in flight use this to record the replies in a fixed order.
+    Callers with several requests in flight use this to record the replies in a fixed order. ``waited`` is how long the
+    reply took, in seconds.
     """
     if reply.unread:
         record_unread(request, reply.unread, ledger, turn)
@@ -72,7 +75,9 @@ def record(request: ChatRequest, reply: Reply, ledger: Ledger, turn: int) -> Non
     }
     if reply.read:
         fields["read"] = list(reply.read)
-    ledger.append(MODEL_EVENT, **fields)
+    position = ledger.append(MODEL_EVENT, **fields)
+    if waited is not None:
+        ledger.seconds[position] = waited
 
 
 def rejected(request: ChatRequest, violations: Sequence[str], ledger: Ledger, turn: int, *, tool: str = "") -> None:

@@ -31,13 +31,16 @@ class Ledger:
     later changes to the caller's values do not affect the ledger.
 
     Attributes:
+        seconds: How long the replies of models, and the actions of policies that wait, took, by the positions of their
+            events; in no event and in no hash.
         blobs: Values that are kept outside of the events, as canonical JSON by hash; see `simia_gym.record.blobs`.
     """
 
-    __slots__ = ("_encoded", "_events", "_head", "blobs")
+    __slots__ = ("_encoded", "_events", "_head", "blobs", "seconds")
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
+        self.seconds: dict[int, float] = {}
         self._events: list[FrozenDict] = []
         self._encoded: list[bytes] = []
         self._head = _START

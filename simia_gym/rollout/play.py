@@ -83,7 +83,9 @@ async def play_new(
                 given = policy.act(episode.messages if whole else episode.shown)
                 if inspect.isawaitable(given):
                     on_wait()
+                    asked = time.perf_counter()
                     given = await given
+                    episode.ledger.seconds[len(episode.ledger)] = time.perf_counter() - asked  # of the event to come
                 action: PolicyAction = given
             except Cut as cut:
                 role = "episode"

@@ -193,13 +193,16 @@ class Pool:
         ``on_wait`` is called before an action of an asynchronous policy is awaited.
 
         Returns:
-            The record, its line, and its entry of the sidecar file: duration, and the traceback if there is one.
+            The record, its line, and its entry of the sidecar file: duration, how long each reply took, and the
+            traceback if there is one.
         """
         began = time.monotonic()
         episode, trace = await self._episode(job, on_wait)
         record, line = self._record(job, episode)
         times: JsonObject = {"key": job.key, "task": job.task.id, "member": job.member, "turns": episode.turn}
         times["seconds"] = round(time.monotonic() - began, 6)
+        if episode.ledger.seconds:
+            times["calls"] = {str(event): round(waited, 4) for event, waited in episode.ledger.seconds.items()}
         if trace is not None:
             times["traceback"] = trace
             self.on_traceback(trace)

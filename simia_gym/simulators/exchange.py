@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -89,6 +90,7 @@ async def settle(
             seed, ordinal = derive_seed([*question.seed, asked]), question.ordinal + asked
             request = ChatRequest("simulator", prompt, question.reply, seed, question.scope, ordinal, purpose)
             asked += 1
+            began = time.perf_counter()
             try:
                 reply = await model.complete(request)
             except Fault as fault:
@@ -96,8 +98,9 @@ async def settle(
                 if fault.unread and fault.kind in UNREADABLE and number + 1 < len(models):
                     break
                 raise
+            waited = time.perf_counter() - began
             try:
-                value, reply = await _weighed(reply, question, accept, request, context)
+                value, reply = await _weighed(reply, question, accept, request, context, waited)
             except Rejected as error:
                 violations = error.violations
                 rejected(request, violations, context.ledger, context.turn, tool=question.tool)
@@ -118,6 +121,7 @@ async def _weighed(
     accept: Callable[[Any], Awaitable[T]],
     request: ChatRequest,
     context: StepContext,
+    waited: float,
 ) -> tuple[T, Reply]:
     """Accept and record a reply, tidied if it is not accepted as it stands.
 
@@ -138,4 +142,4 @@ async def _weighed(
             reply = tidied
             return value, reply
     finally:
-        record(request, reply, context.ledger, context.turn)
+        record(request, reply, context.ledger, context.turn, waited)

@@ -19,6 +19,7 @@ from simia_gym.types import JsonObject
 from simia_gym.viewer.changes import pretty
 from simia_gym.viewer.rows import Overview, Row, records_of, tokens_of
 from simia_gym.viewer.steps import Conversation, Panels, conversation
+from simia_gym.viewer.times import Times, TimesOf, in_seconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -87,8 +88,9 @@ class Item(NamedTuple):
     after: int | None = None
 
 
-def item_of(row: Row, record: Record, panels: Panels | None, last: int) -> Item:
+def item_of(row: Row, record: Record, panels: Panels | None, last: int, times: Times | None = None) -> Item:
     """Prepare an episode for a template."""
+    times = times or Times()
     cited: dict[int, list[str]] = {}
     for one in record.verdict["criteria"]:
         for piece in one["evidence"]:
@@ -100,8 +102,8 @@ def item_of(row: Row, record: Record, panels: Panels | None, last: int) -> Item:
     return Item(
         row=row,
         record=record,
-        conversation=conversation(record, panels),
-        facts=_facts(record),
+        conversation=conversation(record, panels, times.calls),
+        facts=_facts(record, times),
         task=pretty(record.content("task")) if "task" in contents else record.task,
         cited=cited,
         system=f"system-{contents[system][:16]}" if system else "",
@@ -111,7 +113,7 @@ def item_of(row: Row, record: Record, panels: Panels | None, last: int) -> Item:
     )
 
 
-def _facts(record: Record) -> list[tuple[str, str]]:
+def _facts(record: Record, times: Times) -> list[tuple[str, str]]:
     start = record.start
     told: JsonObject = {
         "environment": start.get("env", record.config["env"]),
@@ -125,6 +127,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
         **{f"model of {role}": model for role, model in start.get("models", {}).items()},
         "turns": record.turns,
         "tokens": figure(tokens_of(record)),
+        "took": in_seconds(times.seconds),
         "ended": record.ended,
         "line": record.line or None,
     }
@@ -205,11 +208,11 @@ def list_page(
 ) -> Iterator[str]:
     """One page with the list and all episodes, below curves of a training, or tables of scores, if there are any."""
     systems: dict[str, str] = {}
-    last = len(overview.rows) - 1
+    last, times = len(overview.rows) - 1, TimesOf()
 
     def items() -> Iterator[Item]:
         for row, record in records_of(overview.rows):
-            item = item_of(row, record, panels_of(record), last)
+            item = item_of(row, record, panels_of(record), last, times(row.path, record.key))
             if item.system:
                 systems[item.system] = item.system_text
             yield item

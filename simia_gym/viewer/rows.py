@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from simia_gym.errors import InputError
 from simia_gym.record.records import BEGINNING, Record, read_lines, read_results
+from simia_gym.viewer.times import TIMES
 
-_TIMES = ".times.jsonl"
 _COUNTED = ("invalid", "model", "unread")
 """The events that a row counts."""
 
@@ -168,7 +168,7 @@ def records_in(folder: Path) -> list[Path]:
     Raises:
         InputError: There is none.
     """
-    found = sorted(path for path in folder.glob("*.jsonl") if not path.name.endswith(_TIMES) and _is_record(path))
+    found = sorted(path for path in folder.glob("*.jsonl") if not path.name.endswith(TIMES) and _is_record(path))
     if not found:
         fix = "Give a record, or a folder in which `simia rollout` wrote some."
         raise InputError("there is no record in this folder", where=str(folder), fix=fix)

@@ -10,6 +10,7 @@ from simia_gym.errors import SimiaError
 from simia_gym.record.records import read_record_at
 from simia_gym.viewer.pages import PanelsOf, item_of, list_values, policy, render
 from simia_gym.viewer.rows import Overview
+from simia_gym.viewer.times import TimesOf
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -34,7 +35,7 @@ class PageServer(ThreadingHTTPServer):
     def __init__(
         self, overview: Overview, title: str, panels_of: PanelsOf, port: int = 0, curves: Sequence[Markup] = ()
     ) -> None:
-        self._overview, self._panels_of = overview, panels_of
+        self._overview, self._panels_of, self._times = overview, panels_of, TimesOf()
         values = list_values(overview, title) | {"curves": curves}
         self.list = _bytes(render("list", **values, episodes=(), systems={}, address=_address))
         super().__init__((HOST, port), _Handler)
@@ -51,8 +52,9 @@ class PageServer(ThreadingHTTPServer):
             return None
         row = rows[int(name)]
         record = read_record_at(row.path, row.offset, row.line)
-        item = item_of(row, record, self._panels_of(record), len(rows) - 1)
-        return _bytes(render("one", title=record.task, item=item, back="/", address=_address))
+        times = self._times(row.path, record.key)
+        item = item_of(row, record, self._panels_of(record), len(rows) - 1, times)
+        return _bytes(render("one", title=record.task, item=item, back=f"/#r{name}", address=_address))
 
 
 def _address(number: int) -> str:

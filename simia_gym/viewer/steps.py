@@ -10,6 +10,7 @@ from simia_gym.record.records import Record
 from simia_gym.state import State
 from simia_gym.types import JsonObject
 from simia_gym.viewer.changes import Change, changes_of, pretty
+from simia_gym.viewer.times import in_seconds
 
 MOST = 20_000
 """The longest text that a page shows whole, in characters."""
@@ -46,6 +47,7 @@ class Reply:
         put_right: What of its form was put right.
         asked: Length and hash of what it was asked.
         tokens: Tokens in and out.
+        waited: How long it took.
     """
 
     event: int
@@ -58,6 +60,7 @@ class Reply:
     put_right: tuple[str, ...] = ()
     asked: str = ""
     tokens: str = ""
+    waited: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,7 @@ class Step:
         brief: The same in one line.
         by: Who answered: ``world``, ``llm``, ``pin``, ...; empty where that is not written down.
         code: The error's code.
+        waited: How long the agent took to act.
         said: Whether it is what the agent said, to which the same event holds the answer.
         changes: What changed in the state.
         inner: What changed in the tables of user and environment.
@@ -90,6 +94,7 @@ class Step:
     brief: str = ""
     by: str = ""
     code: str = ""
+    waited: str = ""
     said: bool = False
     changes: Sequence[Change] = ()
     inner: Sequence[Change] = ()
@@ -112,25 +117,28 @@ class Conversation:
     notes: list[str] = field(default_factory=list)
 
 
-def conversation(record: Record, panels: Panels | None = None) -> Conversation:
+def conversation(
+    record: Record, panels: Panels | None = None, seconds: Mapping[int, float] | None = None
+) -> Conversation:
     """The steps of a recorded episode.
 
     Args:
         record: The record.
         panels: The domain's own view of its state.
+        seconds: How long replies and actions took, by their events.
     """
-    return _Reading(record, panels).read()
+    return _Reading(record, panels, seconds or {}).read()
 
 
 class _Reading:
     """One pass over the events of a record."""
 
-    def __init__(self, record: Record, panels: Panels | None) -> None:
+    def __init__(self, record: Record, panels: Panels | None, seconds: Mapping[int, float]) -> None:
         self._events = record.events
         self._panels = panels
         self._shown: dict[str, str] = {}
         self._waiting: list[Reply] = []
-        self._spoken = ""
+        self._seconds, self._acted = seconds, ""
         self._out = Conversation()
         self._state = self._beginning(record)
 
@@ -149,7 +157,8 @@ class _Reading:
         return self._out
 
     def _say(self, number: int, event: JsonObject, who: str, text: str, **more: Any) -> None:
-        step = Step(event=number, turn=event.get("turn"), who=who, text=cut(text), **more)
+        waited, self._acted = self._acted, ""
+        step = Step(event=number, turn=event.get("turn"), who=who, text=cut(text), waited=waited, **more)
         self._out.steps.append(step)
 
     def _message(self, number: int, event: JsonObject) -> None:
@@ -159,6 +168,7 @@ class _Reading:
         answer = next(
             (each for each in self._events[number + 1 :] if each["type"] in ("transition", "invalid", "action")), {}
         )
+        self._acted = in_seconds(self._seconds.get(number))
         spoken = event["text"] if answer.get("type") == "invalid" or not answer else event.get("beside", "")
         if spoken.strip():
             self._say(number, event, "agent", spoken)
@@ -196,6 +206,7 @@ class _Reading:
             Reply(
                 event=number,
                 fate="accepted",
+                waited=in_seconds(self._seconds.get(number)),
                 put_right=tuple(event.get("read", ())),
                 asked=f"{event['prompt_bytes']:,} bytes, {event['prompt']}",
                 **_written(event),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from simia_gym import read_records
 from simia_gym.cli.app import run
+from simia_gym.viewer.rows import overview_of
+from simia_gym.viewer.serving import PageServer
 
 from ..mind2web.chromium import Chromium, installed
 from .conftest import HTML, hostile_policy, play
@@ -120,6 +124,89 @@ def test_the_whole_page_can_be_used_by_keys(chromium: Chromium, record: Path) ->
     assert_calm(chromium, address)
 
 
+@pytest.fixture(scope="module")
+def many(record: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """A record of 10,000 episodes, copies of a few, as `--serve` shows it."""
+    path = tmp_path_factory.mktemp("many") / "many.jsonl"
+    few = sorted(record.read_bytes().splitlines(keepends=True), key=len)[:4]
+    with path.open("wb") as file:
+        for _ in range(10_000 // len(few)):
+            file.writelines(few)
+    shutil.copy(record.with_suffix(".blobs"), path.with_suffix(".blobs"))
+    with PageServer(overview_of([path]), "many", lambda record: None) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def follow(browser: Chromium, key: str) -> None:
+    """Press a key that leads to another page."""
+    browser._events.clear()
+    code = {"windowsVirtualKeyCode": 13, "text": "\r"} if key == "Enter" else {"text": key}
+    browser.send("Input.dispatchKeyEvent", type="keyDown", key=key, **code)
+    browser.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+    browser.loaded()
+    settled(browser)
+
+
+def test_ten_thousand_rows_are_used_by_keys(chromium: Chromium, many: PageServer) -> None:
+    opened(chromium, many.address)
+    shown = "[...document.querySelectorAll('#rows tbody tr:not([hidden])')]"
+    assert value(chromium, f"{shown}.length") == 10_000
+    names = value(chromium, "[...document.querySelectorAll('#rows th')].map(one => one.textContent)")
+    turns = names.index("turns")
+    value(chromium, f"document.querySelectorAll('#rows th button')[{turns}].click()")
+    found = value(chromium, f"{shown}.map(one => Number(one.cells[{turns}].textContent))")
+    assert found == sorted(found)
+    task = value(chromium, f"{shown}[0].cells[1].textContent")
+    press(chromium, "/", *task[-3:])
+    press(chromium, "Escape")
+    count = value(chromium, f"{shown}.length")
+    assert 0 < count < 10_000
+    press(chromium, "j", "j", "j")
+    link = value(chromium, "document.activeElement.id")
+    follow(chromium, "Enter")
+    assert value(chromium, "location.pathname") == f"/episode/{link[1:]}"
+    assert value(chromium, "document.querySelector('article h2').textContent").startswith(task)
+    follow(chromium, "u")
+    assert value(chromium, "document.activeElement.id") == link
+    assert value(chromium, f"{shown}.length") == count
+    asked = [one["params"]["request"]["url"] for one in chromium.heard if one["method"] == "Network.requestWillBeSent"]
+    assert all(one.startswith(many.address) for one in asked)
+    assert [one for one in chromium.heard if one["method"] in COMPLAINTS] == []
+
+
+@pytest.fixture(scope="module")
+def other(record: Path) -> Path:
+    """The same tasks, played by an expert that makes no mistakes."""
+    return play(record.with_name("other.jsonl"), "--policy", "expert", "--episodes", "8")
+
+
+def test_a_comparison_is_used_by_keys(chromium: Chromium, record: Path, other: Path) -> None:
+    out = record.with_name("comparison.html")
+    assert run(["compare", str(other), str(record), "--html", str(out)]) == 0
+    opened(chromium, out.as_uri())
+    value(chromium, "(document.querySelector('select[name=rewards]').value = 'flipped', 0)")
+    value(chromium, "document.querySelector('#filter').dispatchEvent(new Event('input'))")
+    press(chromium, "j", "Enter")
+    pair = "document.querySelector('article.pair:not([hidden])')"
+    assert value(chromium, f"{pair}.querySelectorAll('.diverges').length") >= 1
+    first = value(chromium, f"{pair}.id")
+    value(chromium, f"{pair}.querySelector('p a').click()")
+    settled(chromium)
+    assert value(chromium, "location.hash") == f"#{first}d"
+    press(chromium, "n")
+    assert value(chromium, f"{pair}.id") == f"p{int(first[1:]) + 1}"
+    press(chromium, "p", "u")
+    assert not value(chromium, "document.querySelector('#list').hidden")
+    assert value(chromium, "document.activeElement.getAttribute('href')") == f"#{first}"
+    assert_calm(chromium, out.as_uri())
+
+
 def test_evidence_leads_to_its_event(chromium: Chromium, record: Path) -> None:
     out = record.with_name("evidence.html")
     assert run(["view", str(record), "--out", str(out)]) == 0
@@ -150,16 +237,26 @@ def test_columns_sort_both_ways(chromium: Chromium, record: Path, column: str) -
         assert found == sorted(wanted, reverse=reverse)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_phone_needs_no_scrolling_to_the_side(chromium: Chromium, record: Path, dark: bool) -> None:
+@pytest.mark.parametrize(
+    ("words", "dark"),
+    [
+        (lambda one, two: ["view", str(one), "--out"], False),
+        (lambda one, two: ["evaluate", str(one), str(two), "--html"], True),
+        (lambda one, two: ["compare", str(two), str(one), "--html"], True),
+    ],
+    ids=["list", "scores", "comparison"],
+)
+def test_a_phone_needs_no_scrolling_to_the_side(
+    chromium: Chromium, record: Path, other: Path, words: Callable[[Path, Path], list[str]], dark: bool
+) -> None:
     out = record.with_name("phone.html")
-    assert run(["view", str(record), "--out", str(out)]) == 0
+    assert run([*words(record, other), str(out)]) in (0, 1)
     size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     chromium.send("Emulation.setDeviceMetricsOverride", **size)
     chromium.send("Emulation.setEmulatedMedia", features=scheme)
     try:
-        for at in ("", "#e0", "#e3"):
+        for at in ("", "#e0", "#e3", "#p0"):
             opened(chromium, f"{out.as_uri()}{at}")
             assert value(chromium, "document.documentElement.scrollWidth") <= 390
         ground = value(chromium, "getComputedStyle(document.body).backgroundColor")

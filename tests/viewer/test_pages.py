@@ -16,6 +16,7 @@ import pytest
 
 from simia_gym import compare, read_records
 from simia_gym.cli.app import run
+from simia_gym.oracle import OracleServer
 from simia_gym.record.records import read_lines, read_results
 from simia_gym.viewer.rows import Overview, overview_of
 from simia_gym.viewer.serving import PageServer
@@ -82,6 +83,23 @@ def test_scores_stand_above_the_episodes_that_they_are_of(record: Path, tmp_path
     assert run(["evaluate", *words]) == 0
     assert {"e0", "e1", "e2"} <= set(Seen(played.read_text(encoding="utf-8")).ids())
     assert run(["evaluate", str(record), "--html", str(record)]) == 2
+
+
+def test_how_long_replies_took_is_shown_where_it_is_known(tmp_path: Path, oracle: OracleServer) -> None:
+    place = ("--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
+    record = play(tmp_path / "timed.jsonl", *place, "--judge", "llm-all", "--episodes", "1")
+    times = record.with_name("timed.times.jsonl")
+    (line,) = map(json.loads, times.read_text().splitlines())
+    (one,) = read_records(record)
+    asked = {str(event["i"]) for event in one.events if event["type"] == "model"}
+    assert asked
+    assert set(line["calls"]) == asked
+    made = dict.fromkeys(asked, 123.0)
+    times.write_text(json.dumps({**line, "seconds": 77.5, "calls": made}) + "\n" + '{"torn": ', encoding="utf-8")
+    assert page(record).text.count("123 s") == len(asked)
+    assert "78 s" in page(record).text
+    times.unlink()
+    assert "123 s" not in page(record).text
 
 
 def test_links_lead_somewhere_and_no_id_is_there_twice(record: Path) -> None:
@@ -351,13 +369,13 @@ def asked(server: PageServer, path: str, **headers: str) -> tuple[int, str]:
 def test_large_records_are_served_episode_by_episode(server: PageServer, record: Path) -> None:
     status, text = asked(server, "/")
     assert status == 200
-    assert text.count('<a href="/episode/') == 8
+    assert text.count('href="/episode/') == 8
     assert "<article" not in text
     for number, one in enumerate(read_records(record)):
         status, text = asked(server, f"/episode/{number}")
         assert status == 200
         assert one.task in text
-        assert 'href="/"' in text
+        assert f'href="/#r{number}"' in text
 
 
 @pytest.mark.parametrize("path", ["/episode/8", "/episode/-1", "/episode/x", "/some.jsonl", "/../etc/passwd"])

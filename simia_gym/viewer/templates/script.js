@@ -6,6 +6,7 @@
   const rows = table ? [...table.tBodies[0].rows] : [];
   const pages = all("article.episode, article.pair, .systems");
   const picked = {};
+  const kept = form && location.protocol === "http:" ? sessionStorage : null;
   let texts = null, open = pages.length === 1 && !list ? pages[0] : null;
 
   function filter() {
@@ -20,6 +21,7 @@
       row.hidden = !fits;
       count += fits;
     });
+    if (kept) kept.setItem("filter", JSON.stringify([[...new FormData(form)], picked]));
     one("#count").textContent = count + " shown" + Object.values(picked).filter(Boolean).map((value) => ", " + value).join("");
   }
 
@@ -58,7 +60,7 @@
     for (let at = target; at; at = at.parentElement) if (at.localName === "details") at.open = true;
     all("details.call", target).forEach((each) => { each.open = true; });
     target.scrollIntoView({block: "center"});
-    if (target.tabIndex === -1) target.focus({preventScroll: true});
+    if (target.tabIndex === -1 || target.matches("#rows a")) target.focus({preventScroll: true});
   }
 
   function move(by) {
@@ -99,6 +101,13 @@
       picked[button.dataset.filter] = picked[button.dataset.filter] === button.dataset.value ? "" : button.dataset.value;
       filter();
     }));
+    const last = kept && kept.getItem("filter");
+    if (last) {
+      const [fields, chosen] = JSON.parse(last);
+      fields.forEach(([name, value]) => { if (form.elements[name]) form.elements[name].value = value; });
+      Object.assign(picked, chosen);
+      filter();
+    }
     all("[data-column]").forEach((button) => button.addEventListener("click", () => sort(button)));
   }
   addEventListener("hashchange", show);
