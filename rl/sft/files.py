@@ -52,13 +52,14 @@ def read_trajectories(
     system: Callable[[str], str | None] | None = None,
     prompt: str = "",
     tools: Callable[[str], Sequence[JsonObject]] = lambda _: (),
-) -> Iterator[Trajectory]:
+) -> Iterator[Trajectory | None]:
     """Read a data set of conversations.
 
     Reads files of `write_trajectories` and any rows with ``messages`` in OpenAI's format. Calls in ``tool_calls`` are
     appended to the message's text, in the format in which a policy writes them, and ``reasoning_content`` is put before
     it as thinking. An assistant's greeting before the
-    user's first message is removed, since episodes have none.
+    user's first message is removed, since episodes have none. A row that says ``"valid": false``, as those of `simia
+    export` do where a fault ended the episode, is ``None``, as in `recorded_trajectories`.
 
     Args:
         path: The file; Parquet if its name ends in ``.parquet``, else JSON lines.
@@ -74,6 +75,9 @@ def read_trajectories(
     """
     path = Path(path)
     for where, row in _rows(path):
+        if isinstance(row, Mapping) and row.get("valid") is False:
+            yield None
+            continue
         if isinstance(row, Mapping) and isinstance(row.get("messages"), list):
             name = str(row.get("env") or row.get("domain") or "")
             messages = row["messages"]

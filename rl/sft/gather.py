@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -163,7 +163,7 @@ def from_files(
     kept: list[Trajectory] = []
     paths = list(paths)
     for path in paths:
-        rows: Iterator[Trajectory | None] = read_trajectories(path, system=system, prompt=prompt, tools=tools)
+        rows = read_trajectories(path, system=system, prompt=prompt, tools=tools)
         for item in recorded_trajectories(path) if is_record_file(path) else rows:
             if item is None:
                 found.faults += 1

@@ -177,11 +177,7 @@ class ToolsGrammar:
         if not plain or any(map(_ID, action.calls)):
             return _ENCODER.encode(call_message(*action.calls, content=text or None, as_text=True))
         blocks = [text] if text else []
-        for call in action.calls:
-            line = _ENCODER.encode({"name": call.name, "arguments": call.arguments})
-            # "<" occurs inside strings only; it is escaped so that no parser takes a tag in an argument for a real tag.
-            blocks.append(_TAG + "\n" + line.replace("<", "\\u003c") + "\n" + _END_TAG)
-        return "\n".join(blocks)
+        return "\n".join(blocks + [call_block(call.name, call.arguments) for call in action.calls])
 
     def _say(self, action: Say) -> str:
         text = action.text
@@ -211,6 +207,13 @@ class ToolsGrammar:
             return "Could you tell me more about that?"
         name, arguments = sample_call(rng, tools, seen_values(messages))
         return self.render(Calls((ToolCall(name, arguments),)))
+
+
+def call_block(name: str, arguments: JsonObject) -> str:
+    """A call as a Hermes block."""
+    line = _ENCODER.encode({"name": name, "arguments": arguments})
+    # "<" occurs inside strings only; it is escaped so that no parser takes a tag in an argument for a real tag.
+    return _TAG + "\n" + line.replace("<", "\\u003c") + "\n" + _END_TAG
 
 
 def native_instructions(parallel: bool, replies: Replies) -> str:

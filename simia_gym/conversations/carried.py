@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from simia_gym.common.json_encoding import decode, encode, hash_of
+from simia_gym.common.json_encoding import decode_fast, encode, hash_of
 from simia_gym.conversations.conversation import Conversation
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Message
@@ -40,24 +40,37 @@ def carried(wanted: Conversation, read: Conversation, body: Any) -> str | None:
     return encode({"of": _mark(body), **lost}).decode()
 
 
-def restored(read: Conversation, column: Any, body: Any) -> Conversation:
-    """The conversation of a row with what its column `COLUMN` holds.
+def lost_by(column: Any, body: Any) -> JsonObject | None:
+    """What a row's column `COLUMN` says that it lacks; ``None`` if the row was changed since.
 
     Raises:
         InputError: The column is none that `carried` wrote.
     """
     try:
-        lost = decode(column)
-        if lost.pop("of") != _mark(body):
-            return read
-        messages = lost.pop("messages", {})
+        lost: JsonObject = decode_fast(column)
+        return lost if lost.pop("of") == _mark(body) else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _none() from None
+
+
+def restored(read: Conversation, lost: JsonObject) -> Conversation:
+    """The conversation of a row with what it lacks, see `lost_by`.
+
+    Raises:
+        InputError: These are no fields of a conversation.
+    """
+    try:
+        messages = lost.get("messages", {})
         if isinstance(messages, dict):
             messages = [_changed(one, messages.get(str(place))) for place, one in enumerate(read.messages)]
-        if "tools" in lost:
-            lost["tools"] = tuple(lost["tools"])
-        return replace(read, messages=tuple(messages), **lost)
+        more = {"tools": tuple(lost["tools"])} if "tools" in lost else {}
+        return replace(read, **{**lost, **more, "messages": tuple(messages)})
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InputError(f"its column {COLUMN!r} is none that this package wrote") from None
+        raise _none() from None
+
+
+def _none() -> InputError:
+    return InputError(f"its column {COLUMN!r} is none that this package wrote")
 
 
 def _mark(body: Any) -> str:

@@ -9,11 +9,13 @@ from typing import Any, Protocol
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.writing import write_parts
-from simia_gym.conversations.carried import COLUMN, carried, restored
+from simia_gym.conversations.carried import COLUMN, carried, lost_by, restored
 from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.rows import read_rows
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
+
+_NOTHING = Conversation(messages=())
 
 
 class Format(Protocol):
@@ -27,8 +29,8 @@ class Format(Protocol):
     name: str
     writes: bool
 
-    def fits(self, row: Any) -> bool:
-        """Whether a row of a file is certainly in this format and in no other."""
+    def fits(self, row: Any) -> bool | None:
+        """Whether a row of a file is in this format and in no other; ``None`` if nothing in it says so."""
         ...
 
     def read(self, path: Path) -> Iterator[Conversation | Unreadable]:
@@ -79,18 +81,23 @@ class RowFormat:
 
     def read(self, path: Path) -> Iterator[Conversation | Unreadable]:
         """Read a file, see `Format.read`."""
-        name = path.name
-        for where, row in read_rows(path):
-            if not isinstance(row, dict):
-                yield row if isinstance(row, Unreadable) else Unreadable(where, "is no JSON object")
-                continue
-            try:
-                found = self._decoded(row)
-            except InputError as error:
-                yield Unreadable(where, error.what)
-                continue
-            source = found.source or f"{name}:{where.rpartition(':')[2]}"
-            yield replace(found, where=where, source=source)
+        for place, value in read_rows(path):
+            for where, row in [(place, value)] if isinstance(value, Unreadable) else self.parts(place, value):
+                yield self._read(path, where, row)
+
+    def parts(self, where: str, row: Any) -> Iterable[tuple[str, Any]]:
+        """The conversations of a row with their places; one, unless a subclass says otherwise."""
+        return [(where, row)]
+
+    def _read(self, path: Path, where: str, row: Any) -> Conversation | Unreadable:
+        if not isinstance(row, dict):
+            return row if isinstance(row, Unreadable) else Unreadable(where, "is no JSON object")
+        try:
+            found = self._decoded(row)
+        except InputError as error:
+            return Unreadable(where, error.what)
+        source = found.source or f"{path.name}{where.removeprefix(str(path))}"
+        return replace(found, where=where, source=source)
 
     def write(self, path: Path, conversations: Iterable[Conversation]) -> int:
         """Write a file with one row a line, see `Format.write`."""
@@ -107,8 +114,16 @@ class RowFormat:
 
     def row(self, conversation: Conversation) -> JsonObject:
         """The row of a conversation, with what the format itself cannot hold."""
-        row = self.encode(conversation)
-        lost = carried(conversation, self.decode(row), self._body(row))
+        try:
+            row = self.encode(conversation)
+        except InputError as error:
+            where = conversation.where or conversation.source or f"conversation {conversation.id}"
+            raise InputError(f"cannot be written as {self.name}: {error.what}", where=where) from error
+        try:
+            read = self.decode(row)
+        except InputError:  # a text looks like a part of the format
+            read = _NOTHING
+        lost = carried(conversation, read, self._body(row))
         return row if lost is None else self.with_column(row, lost)
 
     def with_column(self, row: JsonObject, text: str) -> JsonObject:
@@ -121,8 +136,14 @@ class RowFormat:
 
     def _decoded(self, row: JsonObject) -> Conversation:
         column = self.column(row)
-        found = self.decode(row)
-        return found if column is None else restored(found, column, self._body(row))
+        lost = None if column is None else lost_by(column, self._body(row))
+        try:
+            found = self.decode(row)
+        except InputError:
+            if lost is None:
+                raise
+            found = _NOTHING
+        return found if lost is None else restored(found, lost)
 
     def _body(self, row: JsonObject) -> list[Any]:
         return [row.get(name) for name in self.body]

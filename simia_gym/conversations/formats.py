@@ -8,11 +8,14 @@ from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 
+from simia_gym.conversations.atif import Atif
 from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.format import Format
+from simia_gym.conversations.hermes import Hermes
 from simia_gym.conversations.openai_chat import OpenAIChat
 from simia_gym.conversations.recorded import Recorded
 from simia_gym.conversations.rows import read_rows
+from simia_gym.conversations.sharegpt import ShareGPT
 from simia_gym.errors import InputError, did_you_mean
 
 GROUP = "simia_gym.formats"
@@ -22,7 +25,7 @@ _LOOKED_AT = 20
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name: this package's, and those of the entry-point group ``simia_gym.formats``."""
-    found: dict[str, Format] = {made.name: made for made in (Recorded(), OpenAIChat())}
+    found: dict[str, Format] = {made.name: made for made in (Recorded(), OpenAIChat(), ShareGPT(), Hermes(), Atif())}
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, point.load()())
     return found
@@ -48,12 +51,16 @@ def detect_format(path: Path | str) -> Format:
         InputError: None or several fit, or the file cannot be read.
     """
     path = Path(path)
-    found: set[str] = set()
+    certain: set[str] = set()
+    possible: set[str] = set()
     with_json = False
     for _, row in islice(read_rows(path), _LOOKED_AT):
         if not isinstance(row, Unreadable):
             with_json = True
-            found |= {name for name, each in formats().items() if each.fits(row)}
+            fitting = {name: each.fits(row) for name, each in formats().items()}
+            certain |= {name for name, fits in fitting.items() if fits}
+            possible |= {name for name, fits in fitting.items() if fits is None}
+    found = certain or possible
     if len(found) == 1:
         return formats()[found.pop()]
     if not found:

@@ -11,8 +11,8 @@ from typing import Any
 
 from simia_gym.actions.assistant import ARGUMENTS
 from simia_gym.actions.calls import call_from
-from simia_gym.actions.thinking import after_thinking, may_think, split_thinking
-from simia_gym.common.json_encoding import decode, decode_fast, encode
+from simia_gym.common.json_encoding import decode_fast, encode
+from simia_gym.conversations.text import split_thoughts
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import JsonObject, Message
 
@@ -38,17 +38,21 @@ def normal_messages(given: Any) -> tuple[str | None, tuple[Message, ...]]:
     system: str | None = None
     found: list[Message] = []
     waiting: list[tuple[str, str]] = []
-    turn = 0
+    turn = unnamed = 0
     for number, message in enumerate(given, start=1):
         if not isinstance(message, dict):
             raise InputError(f"message {number} is no object")
         role = message.get("role")
+        if waiting and unnamed and role not in ("tool", "function"):
+            raise InputError(f"before message {number}, calls have no answer, and no id says which of them")
         if role == "assistant":
+            unnamed = 0
             turn += 1
             one = _assistant(message, number, turn)
             waiting = [(call["id"], call["function"]["name"]) for call in one.get("tool_calls", ())]
         elif role in ("tool", "function"):
             one = _tool(message, number, waiting)
+            unnamed += message.get("tool_call_id") is None
         elif role == "user" or role in _SYSTEM:
             if message.get("tool_calls"):
                 raise InputError(f"message {number} of the role {role!r} calls tools, and only an assistant can")
@@ -73,7 +77,7 @@ def normal_tools(given: Any) -> tuple[JsonObject, ...]:
         if given.strip() in _NONE:
             return ()
         try:
-            given = decode(given)
+            given = decode_fast(given)
         except (ValueError, RecursionError):
             raise InputError("its tools are a text that is no JSON") from None
     if given is None:
@@ -128,11 +132,8 @@ def _assistant(message: Message, number: int, turn: int) -> Message:
         reasoning = other
     if not reasoning and thoughts:
         reasoning = "\n\n".join(thoughts)
-    elif not reasoning and type(content) is str and may_think(content) and after_thinking(content, 0):
-        end = after_thinking(content, 0)
-        inside, _ = split_thinking(content[:end])
-        if inside:
-            reasoning, one["content"] = inside, content[end:]
+    elif not reasoning and type(content) is str:
+        reasoning, one["content"] = split_thoughts(content)
     if reasoning:
         if not isinstance(reasoning, str):
             raise InputError(f"the reasoning of message {number} is no text")
@@ -173,7 +174,7 @@ def _call(item: Any, place: int, number: int, turn: int) -> JsonObject:
         except ActionError as error:
             said = error.message.partition(" A valid tool call looks like this")[0]
             raise InputError(f"call {place + 1} of message {number} cannot be read: {said}") from None
-        name, arguments = read.name, decode(encode(read.arguments))
+        name, arguments = read.name, decode_fast(encode(read.arguments))
     call_id = item.get("id")
     if call_id is None:
         call_id = item.get("call_id")

@@ -22,20 +22,19 @@ class OpenAIChat(RowFormat):
     name = "openai"
     body = ("messages", "tools")
 
-    def fits(self, row: Any) -> bool:
+    def fits(self, row: Any) -> bool | None:
         """Whether a row has chat messages, whose calls are no text inside of them."""
         messages = chat_messages(row)
+        if not messages:
+            return False
         calls = [call for message in messages for call in message.get("tool_calls") or ()]
         if calls:
             return all(isinstance(call, dict) and "function" in call for call in calls)
-        return bool(messages) and not any(map(has_marks, messages))
+        return False if not row.get("tools") and any(map(has_marks, messages)) else None
 
     def decode(self, row: JsonObject) -> Conversation:
         """The conversation of a row."""
-        system, messages = normal_messages(row.get("messages"))
-        tools = row.get("tools")
-        tools = normal_tools(row.get("functions") if tools is None else tools)
-        return Conversation(system=system, messages=messages, tools=tools, **facts_of(row, _READ))
+        return decode_chat(row)
 
     def encode(self, conversation: Conversation) -> JsonObject:
         """The row of a conversation."""
@@ -46,6 +45,18 @@ class OpenAIChat(RowFormat):
         if conversation.tools:
             row["tools"] = list(conversation.tools)
         return {**row, **columns(conversation)}
+
+
+def decode_chat(row: JsonObject) -> Conversation:
+    """The conversation of a row with ``messages``, ``tools`` and the columns about it; for formats that resemble it.
+
+    Raises:
+        InputError: It is none; says why.
+    """
+    system, messages = normal_messages(row.get("messages"))
+    tools = row.get("tools")
+    tools = normal_tools(row.get("functions") if tools is None else tools)
+    return Conversation(system=system, messages=messages, tools=tools, **facts_of(row, _READ))
 
 
 def columns(conversation: Conversation) -> JsonObject:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+import atif
 
 from simia_gym.actions import Grammar
 from simia_gym.conversations import (
@@ -85,5 +88,9 @@ def test_a_record_is_the_same_in_every_format_and_back(registered: World, tmp_pa
             assert write_conversations(path, known, name) == len(known)
             back = list(read_conversations(path, name))
             assert back == known, name
+            rows = path.read_text(encoding="utf-8").splitlines()
+            assert '"simia":' not in rows[0], f"{name} holds all that an expert does"
+            for row in rows if name == "atif" else ():
+                assert atif.Trajectory.model_validate_json(row).to_json_dict() == json.loads(row)
             if known[0].tools:
                 assert detect_format(path).name == name

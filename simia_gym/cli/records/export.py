@@ -13,6 +13,7 @@ import typer
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.cli.options import AsJson
+from simia_gym.cli.records.conversations import Chosen, export_conversations
 from simia_gym.cli.records.show import find_episode
 from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.formatting import counted
@@ -25,20 +26,33 @@ from simia_gym.rollout.judge_again import finished_episode
 
 
 def export_records(
-    file: Annotated[Path, typer.Argument(metavar="RECORD", help="A record that `simia rollout` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="RECORD", help="A record; with --format any file of conversations.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file or the folder to write.")],
     *,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Write conversations: openai, sharegpt, hermes, atif, or that of a plugin."),
+    ] = None,
+    least_reward: Annotated[
+        float | None, typer.Option(metavar="R", help="With --format: only what has a reward, and at least this one.")
+    ] = None,
     task: Annotated[str | None, typer.Option(metavar="ID", help="The task of an episode; else the first one.")] = None,
     member: Annotated[int, typer.Option(metavar="N", min=0, help="Which episode of the task.")] = 0,
     data: Annotated[str | None, typer.Option(metavar="DIR", help="Your own data for the domain.")] = None,
     json: AsJson = False,
 ) -> int:
-    """Write a record in the format of the domain's own benchmark: as JSON, or the end of an episode as a folder.
+    """Write a record in another format: that of the domain's own benchmark, or conversations for other tools.
 
     Raises:
         InputError: The record cannot be read, its domain has no such format, or the file cannot be written.
     """
     output = Output(json)
+    if format is not None:
+        if data is not None:
+            raise InputError("conversations need no data", where="--data", fix="Leave it out.")
+        return export_conversations(file, out, format, Chosen(task, member, least_reward), output)
+    if least_reward is not None:
+        raise InputError("is for conversations", where="--least-reward", fix="Add --format NAME.")
     config = next((EnvConfig.from_json(record.config) for record in read_records(file, torn="skip")), None)
     if config is None:
         raise InputError("there is no finished episode in it", where=str(file), fix="Give another record.")
@@ -52,7 +66,7 @@ def export_records(
     write = domain.hook("export")
     if write is None:
         what = f"{domain.name} has no format of its own: its domain.yaml has neither export nor export_folder"
-        raise InputError(what, where=str(file), fix="Read the record as it is, with simia_gym.read_records.")
+        raise InputError(what, where=str(file), fix="Write conversations, such as with --format openai.")
     check_output(out, "FILE", (), [file])
     records = list(read_records(file, torn="skip"))
     with foreign_code(domain.folder):
