@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,23 @@ def test_a_torn_last_line_is_left_out_and_said(tmp_path: Path) -> None:
     found = simia_gym.compare(left, right)
     assert len(found.pairs) == 1
     assert any("torn" in warning for warning in found.warnings)
+
+
+def test_memory_hardly_grows_with_the_number_of_episodes(tmp_path: Path) -> None:
+    def peak(number: int) -> int:
+        left, right = (
+            write(tmp_path / f"{side}{number}.jsonl", *(line(f"task {i}", 0, True) for i in range(number)))
+            for side in "lr"
+        )
+        tracemalloc.start()
+        try:
+            assert len(simia_gym.compare(left, right).pairs) == number
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)  # what is imported or cached once
+    assert peak(500) - peak(100) < 400 * 1_300
 
 
 def test_pandas_is_asked_for_only_when_it_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

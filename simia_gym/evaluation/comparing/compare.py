@@ -10,15 +10,13 @@ from typing import Any, TypeAlias
 from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.comparison import Comparison, Flip, Pair, Side
 from simia_gym.evaluation.comparing.episodes import Bases, Prices, compare_episodes
-from simia_gym.evaluation.comparing.figures import RESAMPLES, figures_of
+from simia_gym.evaluation.comparing.figures import RESAMPLES, Calls, figures_of
 from simia_gym.evaluation.comparing.files import Records
 from simia_gym.evaluation.comparing.pairing import differing, pair_up
 
 PathOrPaths = str | Path | Sequence[str | Path]
 Walked: TypeAlias = tuple[Pair, list[tuple[str, bool]]]
 """A pair, and its compared calls: the tool, and whether both observations are the same."""
-MOST_STEPS = 20
-"""Agreement by the number of the call is given up to this one."""
 _FEW_POLICIES = 6
 """With fewer policies, Kendall's tau says little."""
 
@@ -77,8 +75,9 @@ def compare_records(
         hashes = first.policies[policy], second.policies.get(policy, first.policies[policy])
         if hashes[0] != hashes[1]:
             compared[f"policy_hash of {policy}"] = hashes
-    keys = {(renamed.get(policy, policy), task, member): policy for policy, task, member in first}
-    pairing = pair_up(keys, second)
+    wanted = ((renamed[key[0]], *key[1:]) if renamed else key for key in first)
+    original = {other: one for one, other in renamed.items()}
+    pairing = pair_up(wanted, second)
     if not pairing.both:
         what = "both sides have no episode in common: no policy plays the same task on both"
         raise InputError(what, where="compare", fix="Play the same tasks, with the same policies, on both sides.")
@@ -86,7 +85,7 @@ def compare_records(
 
     def walk() -> Iterator[Walked]:
         for key in pairing.both:
-            left = (keys[key], *key[1:])
+            left = (original.get(key[0], key[0]), *key[1:])
             label = key[0] if left == key else f"{left[0]} | {key[0]}"
             yield compare_episodes(first.read(left), second.read(key), bases, label, prices)
 
@@ -118,14 +117,11 @@ def joined(
     warnings: Sequence[str] = (),
 ) -> Comparison:
     """Join the pairs to a comparison, and compute its figures; the other arguments are what it says of them."""
-    pairs, tools = list[Pair](), dict[str | int, dict[str, int]]()
-    for pair, calls in walked:
+    pairs, calls, known = list[Pair](), list[Calls](), dict[Calls, Calls]()
+    for pair, made in walked:
         pairs.append(pair)
-        for number, (tool, same) in enumerate(calls, start=1):
-            for name in (tool, min(number, MOST_STEPS)):
-                by_task = tools.setdefault(name, {})
-                by_task[pair.task] = by_task.get(pair.task, 0) + (1 << 32) + same
-    figures, warnings = figures_of(pairs, tools, seed), [*warnings]
+        calls.append(known.setdefault(pattern := tuple(made), pattern))  # many episodes have the same calls
+    figures, warnings = figures_of(pairs, calls, seed), [*warnings]
     if 1 < len(figures.policies) < _FEW_POLICIES:
         warnings.append(
             f"an order of {len(figures.policies)} policies says little; {_FEW_POLICIES} or more say something"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from sys import intern
 from typing import Any, TypeAlias
 
 from simia_gym.common.formatting import one_line
@@ -134,8 +135,8 @@ class _Walk:
             self._differ("reward", one_end, other_end, "", str(left.reward), str(right.reward))
         pair = Pair(
             policy=self.policy,
-            task=left.task,
-            kind=left.kind,
+            task=intern(left.task),
+            kind=intern(left.kind),
             member=left.member,
             left=_played(left, self.prices[0]),
             right=_played(right, self.prices[1]),

@@ -8,8 +8,8 @@ says the same, and a proportion of tasks, gets Wilson's interval instead, which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, groupby
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,12 +19,16 @@ from simia_gym.evaluation.comparing.comparison import Figure, Pair, PolicyScore
 from simia_gym.rollout.summary import wilson
 
 RESAMPLES = 1_000
+MOST_STEPS = 20
+"""Agreement by the number of the call is given up to this one."""
 _AT_ONCE = 25
 _LOW, _HIGH = 0.025, 0.975
 _FEW = 1e-12
 
 Sums: TypeAlias = NDArray[np.float64]
 """Sums over tasks: one column for each number of `_Columns`, one row for each resample."""
+Calls: TypeAlias = tuple[tuple[str, bool], ...]
+"""The compared calls of a pair: the tool, and whether both observations are the same."""
 Share: TypeAlias = Callable[[Pair], tuple[float, float]]
 """Numerator and denominator of a pair."""
 
@@ -105,69 +109,52 @@ class Figures(NamedTuple):
 
 
 class _Columns:
-    """Sums of numbers by task, and by resample."""
+    """Sums of numbers by task, and by resample. Equal rows are kept once, because many tasks go alike."""
 
-    def __init__(self, tasks: Iterable[str], names: Sequence[str]) -> None:
-        self.row = {task: place for place, task in enumerate(sorted(tasks))}
+    def __init__(self, names: Sequence[str], rows: Iterable[Sums], seed: int) -> None:
         self.column = {name: place for place, name in enumerate(names)}
-        self.values: Sums = np.zeros((len(self.row), len(names)))
-        self.drawn: Sums = np.zeros((0, len(names)))
-
-    def add(self, task: str, name: str, value: float) -> None:
-        """Add to the sum of a task."""
-        self.values[self.row[task], self.column[name]] += value
-
-    def draw(self, seed: int) -> None:
-        """Draw the resamples."""
-        rows, times = np.unique(self.values, axis=0, return_counts=True)
-        tasks = len(self.values)
+        seen, places = dict[bytes, int](), list[int]()
+        for row in rows:
+            places.append(seen.setdefault(row.tobytes(), len(seen)))
+        found = np.frombuffer(b"".join(seen)).reshape(-1, len(names))
+        self._rows, order = np.unique(found, axis=0, return_inverse=True)
+        self._row = order.reshape(-1)[places]
+        self._times = np.bincount(self._row)
+        self.tasks = len(places)
         chance = np.random.default_rng(seed)
         # A resample depends only on how often each distinct row is drawn.
-        parts = [chance.multinomial(tasks, times / tasks, size=_AT_ONCE) @ rows for _ in range(0, RESAMPLES, _AT_ONCE)]
-        self.drawn = np.concatenate(parts)
+        shares = self._times / self.tasks
+        drawn = [
+            chance.multinomial(self.tasks, shares, size=_AT_ONCE) @ self._rows for _ in range(0, RESAMPLES, _AT_ONCE)
+        ]
+        self._drawn: Sums = np.concatenate(drawn)
 
     def of(self, name: str) -> Sums:
         """The sums of the tasks."""
-        return self.values[:, self.column[name]]
+        values: Sums = self._rows[self._row, self.column[name]]
+        return values
 
     def sums(self, names: Sequence[str], *, drawn: bool) -> Sums:
         """The sums over all tasks, or those of each resample, one row each."""
         places = [self.column[name] for name in names]
-        return self.drawn[:, places] if drawn else self.values[:, places].sum(axis=0, keepdims=True)
+        whole: Sums = self._drawn[:, places] if drawn else (self._times @ self._rows[:, places])[np.newaxis]
+        return whole
 
 
-def figures_of(pairs: Sequence[Pair], tools: Mapping[str | int, Mapping[str, int]], seed: int) -> Figures:
+def figures_of(pairs: Sequence[Pair], calls: Sequence[Calls], seed: int) -> Figures:
     """Compute all figures.
 
     Args:
         pairs: The pairs.
-        tools: For each tool and task, ``calls << 32 | agreeing``; so, too, for the number of the call in its episode.
+        calls: The calls of each pair.
         seed: Random seed of the bootstrap.
     """
     policies = [*dict.fromkeys(pair.policy for pair in pairs)]
+    tools = dict.fromkeys(name for made in dict.fromkeys(calls) for _, name in _named(made))
     names = [f"{name}/{part}" for name in RATIOS for part in "nd"]
     names += [f"cell/{place}" for place in range(4)] + [f"tool/{tool}/{part}" for tool in tools for part in "nd"]
     names += [f"policy/{number}/{part}" for number in range(len(policies)) for part in "lrn"]
-    columns = _Columns({pair.task for pair in pairs}, names)
-    number_of = {policy: number for number, policy in enumerate(policies)}
-    places = [(columns.column[f"{name}/n"], ratio.share) for name, ratio in RATIOS.items()]
-    cells = [(columns.column[f"cell/{number}"], share) for number, share in enumerate(_CELLS)]
-    for pair in pairs:
-        row = columns.values[columns.row[pair.task]]
-        for place, share in places:
-            part, whole = share(pair)
-            row[place] += part
-            row[place + 1] += whole
-        if pair.scored:
-            for place, share in cells:
-                row[place] += share(pair)[0]
-            place = columns.column[f"policy/{number_of[pair.policy]}/l"]
-            row[place : place + 3] += pair.left.reward, pair.right.reward, 1
-    for tool, by_task in tools.items():
-        for task, packed in by_task.items():
-            columns.add(task, f"tool/{tool}/n", packed & 0xFFFFFFFF)
-            columns.add(task, f"tool/{tool}/d", packed >> 32)
-    columns.draw(seed)
+    columns = _Columns(names, _rows(names, pairs, calls, policies), seed)
     found = {name: _ratio(columns, name, ratio.without, ratio.counts) for name, ratio in RATIOS.items()}
     found["kappa"] = _kappa(columns)
     scores = tuple(_policy(columns, policy, number) for number, policy in enumerate(policies))
@@ -177,6 +164,41 @@ def figures_of(pairs: Sequence[Pair], tools: Mapping[str | int, Mapping[str, int
     by_tool = {tool: one for tool, one in of_each.items() if isinstance(tool, str)}
     steps = {step: of_each[step] for step in sorted(step for step in of_each if isinstance(step, int))}
     return Figures(found, by_tool, scores, steps)
+
+
+def _named(calls: Calls) -> Iterator[tuple[bool, str | int]]:
+    """Whether each call agrees, by its tool and by its number in the episode."""
+    for number, (tool, same) in enumerate(calls, start=1):
+        yield same, tool
+        yield same, min(number, MOST_STEPS)
+
+
+def _rows(
+    names: Sequence[str], pairs: Sequence[Pair], calls: Sequence[Calls], policies: Sequence[str]
+) -> Iterator[Sums]:
+    """The row of each task, one after the other in the order of their ids."""
+    column = {name: place for place, name in enumerate(names)}
+    number_of = {policy: number for number, policy in enumerate(policies)}
+    shares = [(column[f"{name}/n"], ratio.share) for name, ratio in RATIOS.items()]
+    cells = [(column[f"cell/{number}"], share) for number, share in enumerate(_CELLS)]
+    order = sorted(range(len(pairs)), key=lambda place: pairs[place].task)
+    for _, places in groupby(order, key=lambda place: pairs[place].task):
+        row: Sums = np.zeros(len(names))
+        for pair, made in ((pairs[place], calls[place]) for place in places):
+            for at, share in shares:
+                part, whole = share(pair)
+                row[at] += part
+                row[at + 1] += whole
+            for same, name in _named(made):
+                at = column[f"tool/{name}/n"]
+                row[at] += same
+                row[at + 1] += 1
+            if pair.scored:
+                for at, share in cells:
+                    row[at] += share(pair)[0]
+                at = column[f"policy/{number_of[pair.policy]}/l"]
+                row[at : at + 3] += pair.left.reward, pair.right.reward, 1
+        yield row
 
 
 def _ratio(columns: _Columns, name: str, without: str, counts: bool) -> Figure:
@@ -257,7 +279,7 @@ def _policy(columns: _Columns, policy: str, number: int) -> PolicyScore:
 def _order(columns: _Columns, policies: int) -> Figure:
     """Kendall's tau-b between the mean rewards of the policies on both sides."""
     scored = [number for number in range(policies) if columns.of(f"policy/{number}/n").sum() > 0]
-    tasks = len(columns.row)
+    tasks = columns.tasks
     if len(scored) < 2:
         why = "not applicable: an order needs two policies with rewards"
         return Figure(None, None, len(scored), None, tasks, "none", why)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from sys import intern
+from typing import IO, Any
 
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
@@ -18,17 +20,9 @@ _HEAD_ENDS = b',"reward":'
 """What follows the settings in a line; within a text its quotes would be escaped."""
 _SETTINGS = ("config", "run", "domain_hash", "task", "member", "policy")
 
+_PLACE = 4
 Key = tuple[str, str, int]
 """Policy, task and member of an episode."""
-
-
-class Place(NamedTuple):
-    """Where a line stands: the number of its file and of the line, its start and its length."""
-
-    file: int
-    line: int
-    start: int
-    size: int
 
 
 class Records:
@@ -56,25 +50,27 @@ class Records:
         self.env = self.domain_hash = ""
         self.settings: dict[str, Any] = {}
         self._shared: bytes | None = None
-        self._places: dict[Key, Place] = {}
+        self._rows: dict[Key, int] = {}
+        # Where each line stands: the number of its file and of the line, its start and its length.
+        self._places = array("q")
         self._open: dict[int, tuple[IO[bytes], BlobFile]] = {}
         for number in range(len(self.paths)):
             self._index(number)
-        if not self._places:
+        if not self._rows:
             where = ", ".join(map(str, paths))
             raise InputError("there is no finished episode in it", where=where, fix="Give another record.")
 
     def __len__(self) -> int:
         """Number of episodes."""
-        return len(self._places)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[Key]:
         """The episodes in the order of the files."""
-        return iter(self._places)
+        return iter(self._rows)
 
     def __contains__(self, key: object) -> bool:
         """Whether there is such an episode."""
-        return key in self._places
+        return key in self._rows
 
     def read(self, key: Key) -> Record:
         """Read one episode.
@@ -82,15 +78,14 @@ class Records:
         Raises:
             InputError: Its line is broken.
         """
-        place = self._places[key]
-        path = self.paths[place.file]
-        if place.file not in self._open:
-            self._open[place.file] = path.open("rb"), BlobFile(blob_path(path))
-        file, blobs = self._open[place.file]
-        file.seek(place.start)
-        return record_from_json(
-            _decoded(file.read(place.size), path, place.line), f"{path}:{place.line}", blobs, place.line
-        )
+        at = _PLACE * self._rows[key]
+        number, line, start, size = self._places[at : at + _PLACE]
+        path = self.paths[number]
+        if number not in self._open:
+            self._open[number] = path.open("rb"), BlobFile(blob_path(path))
+        file, blobs = self._open[number]
+        file.seek(start)
+        return record_from_json(_decoded(file.read(size), path, line), f"{path}:{line}", blobs, line)
 
     def close(self) -> None:
         """Close the files."""
@@ -110,15 +105,15 @@ class Records:
                             raise InputError("is no record: its last line is none", where=f"{path}:{line}", fix=fix)
                         self.warnings.append(f"{path}: the last line is torn, its writer was stopped; it is left out")
                         break
-                    self._add(_head(raw, path, line), Place(number, line, start, len(raw)))
+                    self._add(_head(raw, path, line), f"{path}:{line}")
+                    self._places.extend((number, line, start, len(raw)))
                     start += len(raw)
         except FileNotFoundError as error:
             raise InputError("there is no such record", where=str(path), fix="Check the path.") from error
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", where=str(path), fix="Check the path.") from error
 
-    def _add(self, head: JsonObject, place: Place) -> None:
-        where = f"{self.paths[place.file]}:{place.line}"
+    def _add(self, head: JsonObject, where: str) -> None:
         run = dict(head["run"])
         policy_hash = run.pop("policy_hash", None)
         shared = encode([head["config"], run, head["domain_hash"]])
@@ -127,11 +122,11 @@ class Records:
         if self.policies.setdefault(head["policy"], policy_hash) != policy_hash:
             what = f"it holds two versions of the policy {head['policy']!r}"
             raise InputError(what, where=where, fix="Compare one at a time.")
-        key = (head["policy"], head["task"], head["member"])
-        if key in self._places:
+        key = (intern(head["policy"]), intern(head["task"]), head["member"])
+        if key in self._rows:
             what = f"the episode of task {key[1]!r}, member {key[2]}, occurs twice"
             raise InputError(what, where=where, fix="Give each episode once.")
-        self._places[key] = place
+        self._rows[key] = len(self._rows)
 
     def _begin(self, head: JsonObject, run: JsonObject, shared: bytes, where: str) -> None:
         """Take over the settings of the first line; those of another line must decide the same.
