@@ -92,7 +92,7 @@ print(len(tasks), peak.split()[1])
 def test_large_data_load_in_little_memory(tmp_path: Path) -> None:
     path, count = tmp_path / "large.json", 0
     with path.open("w") as file:
-        while file.tell() < 500_000_000:
+        while file.tell() < 300_000_000:
             for task in sample.tasks():
                 task["annotation_id"] += str(count)
                 for action in task["actions"]:
