@@ -132,8 +132,11 @@ class Draft:
         self._put(table, key, freeze(row))
 
     def _put(self, table: str, key: str, row: FrozenDict) -> None:
-        changes = self._changes.setdefault(table, {})
-        before, behind = changes.get(key) or (self._state.get(table, key), False)
+        changes = self._changes.get(table)
+        if changes is None:
+            changes = self._changes[table] = {}
+        pending = changes.get(key)
+        before, behind = (self._state.get(table, key), False) if pending is None else pending
         if before is None:
             # A row that is added, also after its removal, goes after all other rows.
             changes.pop(key, None)

@@ -150,7 +150,8 @@ def _freeze(value: Any) -> Any:
         for key, item in value.items():
             if type(key) is not str:
                 return _freeze_unusual(value)
-            if type(item) not in _SETTLED:
+            sort = type(item)
+            if sort not in _SETTLED and not (sort is float and isfinite(item)):
                 _set_item(new, key, _freeze(item))
         return new
     if kind in _SETTLED:

@@ -222,10 +222,10 @@ class Table:
     def updated(self, changes: Mapping[str, Change]) -> Table:
         """Make a table with changed rows, which are frozen."""
         entries: dict[str, Entry] = {}
-        turns, count = self.turns, self.count
+        turns, count, rows = self.turns, self.count, self.base.rows
         for key, (row, behind) in changes.items():
-            entry = self.entry(key)
-            before = self.base.rows.get(key) if entry is None else entry[1]
+            entry = self.entry(key) if self.layers else None
+            before = rows.get(key) if entry is None else entry[1]
             count += (row is not None) - (before is not None)
             if row is None:
                 entries[key] = (0, None)
@@ -239,6 +239,5 @@ class Table:
             entries = {**older[0].entries, **entries}
             older = older[1:]
         if not older:  # then no layer is left in which a row that was added and removed must be covered
-            rows = self.base.rows
             entries = {key: entry for key, entry in entries.items() if entry[1] is not None or key in rows}
         return Table(self.base, (Layer(entries), *older) if entries else older, turns, count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from simia_gym.envs.mind2web.sites.links import NEXT, PREVIOUS
@@ -21,7 +21,7 @@ Standing = Literal["done", "open", "turn", "look", "unknown"]
 ``turn``: a further page of rows may show it. ``look``: its button was pressed, and one should look at the page that
 shows it.
 """
-_REMEMBERED, _SITES = 8_192, 256
+_REMEMBERED = 8_192
 
 
 def right(observation: str) -> frozenset[Move]:
@@ -58,7 +58,7 @@ def _asked(title: str, task: str) -> tuple[Asked, tuple[Way, ...]]:
     raise ValueError(f"no site {title!r} has a kind of task with the sentence {task[:80]!r}")
 
 
-@lru_cache(_SITES)
+@cache
 def _sentences(site: str) -> Sentences:
     return Sentences(find_site(site))
 

@@ -24,6 +24,9 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(r" id=(\d+)(?: |$)")
 _SAYING = frozenset(("h1", "p", "a", "button", "th", "td", "dt", "dd", "legend", "label", "option", "textarea"))
 _CONTROLS = frozenset(("input", "select", "textarea"))
+_PRESSES = frozenset(("a", "button"))
+_READ = _SAYING | _CONTROLS | {"tr", "article", "dl", "table", "section", "fieldset"}
+"""The elements that a reader looks at; others hold them."""
 
 
 class Prompt(NamedTuple):
@@ -116,12 +119,25 @@ class _Scan:
         self._paragraph: list[_Control] = []
         for whole, given, said, closing, tag, head, empty, words in _TOKEN.findall(text):
             if whole:
-                if whole == "p":
-                    self._paragraph, self._name = [], ""
-                self._say(whole, " ".join(said.split()), *(_letter(given) if given else ("", "")))
+                text = " ".join(said.split())
+                if whole == "td" and self._row:
+                    self._cell(text)
+                elif whole == "dt":
+                    self._name = text
+                    self._cells[text] = ""
+                elif whole == "dd":
+                    self._cells[self._name] = text
+                elif whole in _PRESSES:
+                    (self._steps if self._row else self.presses).append(Press(text, _letter(given)[1]))
+                else:
+                    if whole == "p":
+                        self._paragraph, self._name = [], ""
+                    self._say(whole, text, *_letter(given))
             elif words:
                 if self._said:
                     self._said[-1][0].append(words)
+            elif tag not in _READ:
+                continue
             elif closing:
                 self._close(tag)
             else:
@@ -130,7 +146,7 @@ class _Scan:
                     self._close(tag)
 
     def _open(self, tag: str, head: str) -> None:
-        head, letter = _letter(head) if head else ("", "")
+        head, letter = _letter(head)
         if tag in _CONTROLS:
             self._add(_Control(tag, head, letter))
         if tag in _SAYING:
@@ -175,13 +191,13 @@ class _Scan:
 
     def _say(self, tag: str, words: str, head: str, letter: str) -> None:
         """Takes the words of an element."""
-        if tag in ("a", "button"):
+        if tag in _PRESSES:
             (self._steps if self._row else self.presses).append(Press(words, letter))
         elif tag == "td":
-            if not self._row:
+            if self._row:
+                self._cell(words)
+            else:
                 self._end_row(SeenRow(dict.fromkeys(self._columns[:1], words), ()))
-            elif words and len(self._cells) < len(self._columns):
-                self._cells[self._columns[len(self._cells)]] = words
         elif tag == "th":
             self._columns.append(words)
         elif tag == "dt":
@@ -206,6 +222,10 @@ class _Scan:
                 control.label = self._name
             self._paragraph = []
 
+    def _cell(self, words: str) -> None:
+        if words and len(self._cells) < len(self._columns):
+            self._cells[self._columns[len(self._cells)]] = words
+
     def _call(self, tag: str, words: str) -> None:
         """Takes a label: of the control of a paragraph, of a group, or of the radio button before it."""
         group = self._group
@@ -220,6 +240,8 @@ class _Scan:
 
 def _letter(head: str) -> tuple[str, str]:
     """What a tag says beside its name, and its letter."""
+    if not head:
+        return "", ""
     if number := _NUMBER.match(head):
         return head[number.end() :].strip(), LETTERS[int(number[1])]
     return head.strip(), ""

@@ -118,5 +118,8 @@ def pattern(template: str) -> re.Pattern[str]:
 
 def matched(template: str, text: str) -> dict[str, str] | None:
     """What stands in the slots of a text, by their names; None where it is another text."""
-    found = pattern(template).fullmatch(text)
-    return None if found is None else dict(zip(parts(template)[1::2], found.groups(), strict=True))
+    pieces = parts(template)
+    if len(pieces) == 1:
+        return {} if text == template else None
+    found = pattern(template).fullmatch(text) if text.startswith(pieces[0]) else None
+    return None if found is None else dict(zip(pieces[1::2], found.groups(), strict=True))
