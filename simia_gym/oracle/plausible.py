@@ -110,7 +110,7 @@ class _Operations:
         for (_, key), ops in rows.items() if len(rows) > 1 else ():
             counts = all(op["op"] == "replace" and isinstance(op["value"], int | float) for op in ops)
             told = key in named or any(self._told(name) for op in ops for name in _names(op))
-            told = told or all(op.get("value") in written for op in ops)
+            told = told or (counts and all(op["value"] in written for op in ops))
             if counts and not told and self.chance.random() < 0.5:
                 self.ops = [op for op in self.ops if op not in ops]
 
