@@ -1,0 +1,206 @@
+"""Plays rows with the real package of one framework, against a given address; run by `benchmarks.gateways`.
+
+    python gateway_peers.py FRAMEWORK BASE_URL ROWS
+
+Prints one JSON object: the reward of each task, ``None`` where the framework holds none, and what it holds for a fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+Rows = list[dict[str, Any]]
+
+
+async def art(base_url: str, rows: Rows) -> dict[str, Any]:
+    """Groups of two; the turns that ART kept are counted."""
+    import art as package
+
+    from simia_gym.rl.recipes.art_rollout import rollout
+
+    model = package.Model(
+        name="m", project="simia", inference_api_key="k", inference_base_url=base_url, inference_model_name="m"
+    )
+    found: dict[str, Any] = {"rewards": {}, "turns": {}, "faults": {}}
+    for row in rows:
+        group = await package.trajectory_group((rollout(model, row) for _ in range(2)), return_exceptions=True)
+        rewards = {one.reward for one in group.trajectories}
+        found["rewards"][row["task"]] = rewards.pop() if len(rewards) == 1 else None
+        found["turns"][row["task"]] = [len(one.exchanges.chat_completions) for one in group.trajectories]
+        if group.exceptions:
+            found["faults"][row["task"]] = [one.type for one in group.exceptions]
+    return found
+
+
+async def agent_lightning(base_url: str, rows: Rows) -> dict[str, Any]:
+    """The real server, and its controller, which starts a process a rollout; read as its trainer reads."""
+    import uvicorn
+    from agentlightning.client import AgentLightningAsyncClient
+    from agentlightning.controller.local_reconciler import LocalReconciler
+    from agentlightning.server.app import create_app
+    from omegaconf import OmegaConf
+
+    proxy = {"model_name": "m", "include_log_probs": True, "include_routed_experts": False}
+    app = create_app({"key": "secret", "default_proxy": {**proxy, "train": {"temperature": 1}, "val": {}}})
+    server = uvicorn.Server(uvicorn.Config(app, port=8791, log_level="error"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.05)
+    url = "http://127.0.0.1:8791"
+    config = OmegaConf.create({
+        "runner_type": "local", "agl_server": {"url": url, "agent_url": None, "key": "secret"},
+        "local_runner": {"maximum_size": 2, "poll_interval": 0.5},
+    })  # fmt: skip
+    found: dict[str, Any] = {"rewards": {}, "turns": {}, "faults": {}}
+    async with AgentLightningAsyncClient(base_url=url, key="secret", timeout=60) as client:
+        await client.post("/api/models", json=[{"model": "m", "endpoint": base_url}])
+        local = {
+            "agent_class": "simia_gym.rl.recipes.agent_lightning_agent:SimiaAgent",
+            "env_map": {"SIMIA_ROW": "input"},
+        }
+        asked = [{"input": row, "config": {"local": local}} for row in rows]
+        made = (await client.post("/api/rollouts", json=asked)).json()
+        controller = LocalReconciler(api=client, config=config)
+        running = asyncio.create_task(controller.run())
+        waiting = {one["rollout_id"] for one in made}
+        while waiting:
+            await asyncio.sleep(0.5)
+            ended = (await client.get("/api/rollouts?state_in=succeeded&state_in=failed")).json()
+            waiting -= {one["rollout_id"] for one in ended}
+        controller.stop()
+        await running
+        states = {one["rollout_id"]: one["status"]["state"] for one in ended}
+        for row, one in zip(rows, made, strict=True):
+            path = f"/api/rollouts/{one['rollout_id']}/events?format=triplet"
+            events = (await client.get(path)).json()
+            rewards = [event["data"]["value"] for event in events if event["event_type"] == "reward"]
+            turns = [event for event in events if event["event_type"] == "model_request"]
+            turns = [event for event in turns if event["data"].get("response_token_ids")]
+            found["rewards"][row["task"]] = rewards[-1] if rewards else None
+            found["turns"][row["task"]] = [len(turns)]
+            if states[one["rollout_id"]] == "failed":
+                found["faults"][row["task"]] = ["failed"]
+    server.should_exit = True
+    await serving
+    return found
+
+
+async def rllm(base_url: str, rows: Rows) -> dict[str, Any]:
+    """The real engine behind the real gateway, as ``rllm eval`` runs them."""
+    from rllm.eval.runner import run_dataset
+    from rllm.types import Task
+
+    from simia_gym.rl.recipes.rllm_flow import simia_evaluator, simia_flow
+
+    kept: dict[int, Any] = {}
+    tasks = [Task(id=row["task"], instruction="", metadata=row) for row in rows]
+    await run_dataset(
+        tasks, simia_flow, base_url, "m", concurrency=4, evaluator=simia_evaluator, on_episode_complete=kept.__setitem__
+    )
+    found: dict[str, Any] = {"rewards": {}, "turns": {}, "faults": {}}
+    for number, row in enumerate(rows):
+        trajectories = kept[number].trajectories
+        found["rewards"][row["task"]] = trajectories[0].reward if trajectories else None
+        found["turns"][row["task"]] = [len(one.steps) for one in trajectories]
+        if not trajectories:
+            found["faults"][row["task"]] = [str(kept[number].termination_reason)]
+    return found
+
+
+async def uni_agent(base_url: str, rows: Rows) -> dict[str, Any]:
+    """The runner of its framework, with a session whose address is the given one."""
+    from uni_agent.gateway.session import SessionHandle
+
+    from simia_gym.rl.recipes.uni_agent_task import run_task
+
+    found: dict[str, Any] = {"rewards": {}, "faults": {}}
+    for row in rows:
+        session = SessionHandle(session_id=row["task"], base_url=base_url)
+        task = {"name": "simia", "agent": {"name": "react"}, "metadata": row}
+        try:
+            result = await run_task(session=session, tools_kwargs={"task": task}, model_name="m")
+            found["rewards"][row["task"]] = result.reward
+        except Exception as error:
+            found["rewards"][row["task"]] = None
+            found["faults"][row["task"]] = [type(error).__name__]
+    return found
+
+
+class _Bytes:
+    """A tokenizer of bytes, whose chat template is the JSON of the messages; 0 ends a turn."""
+
+    eos_token_id = pad_token_id = 0
+
+    def apply_chat_template(self, messages: Any, **given: Any) -> list[int]:
+        return list(json.dumps(messages).encode())
+
+    def encode(self, text: str, **given: Any) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, ids: list[int], **given: Any) -> str:
+        return bytes(one for one in ids if one).decode()
+
+
+class _Engine:
+    """Samples what the server behind the address says, with the format of calls in which the agent is shown them."""
+
+    def __init__(self, base_url: str) -> None:
+        self._url = f"{base_url}/chat/completions"
+
+    async def agenerate(self, request: Any) -> Any:
+        import aiohttp
+        from areal.api.io_struct import ModelResponse
+
+        messages = json.loads(bytes(request.input_ids))
+        async with aiohttp.ClientSession() as client, client.post(self._url, json={"messages": messages}) as answer:
+            answer.raise_for_status()
+            message = (await answer.json())["choices"][0]["message"]
+        said = message.get("content") or ""
+        for call in message.get("tool_calls") or ():
+            made = {"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}
+            said += f"<tool_call>\n{json.dumps(made)}\n</tool_call>"
+        ids = [*said.encode(), 0]
+        return ModelResponse(
+            input_tokens=request.input_ids, output_tokens=ids, output_logprobs=[-1.0] * len(ids),
+            output_versions=[0] * len(ids), stop_reason="stop", tokenizer=request.tokenizer,
+        )  # fmt: skip
+
+
+async def areal(base_url: str, rows: Rows) -> dict[str, Any]:
+    """Its workflow and its proxy server, with an engine that asks the address."""
+    import uvicorn
+    from areal.experimental.openai.client import ArealOpenAI
+    from areal.experimental.openai.proxy import proxy_rollout_server as proxy
+    from areal.experimental.openai.proxy.workflow import OpenAIProxyWorkflow
+
+    from simia_gym.rl.recipes.areal_agent import SimiaAgent
+
+    proxy._openai_client, proxy._admin_api_key = ArealOpenAI(engine=_Engine(base_url), tokenizer=_Bytes()), "admin"
+    server = uvicorn.Server(uvicorn.Config(proxy.app, port=8792, log_level="error"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.05)
+    address = "http://127.0.0.1:8792"
+    workflow = OpenAIProxyWorkflow("inline", SimiaAgent(), proxy_addr=address, admin_api_key="admin")
+    found: dict[str, Any] = {"rewards": {}, "turns": {}, "faults": {}}
+    for row in rows:
+        try:
+            turns = await workflow.arun_episode(None, row)
+            found["rewards"][row["task"]] = [*turns.values()][-1].reward
+            found["turns"][row["task"]] = [len(turns)]
+        except Exception as error:
+            found["rewards"][row["task"]] = None
+            found["faults"][row["task"]] = [type(error).__name__]
+    server.should_exit = True
+    await serving
+    return found
+
+
+if __name__ == "__main__":
+    name, address, given = sys.argv[1:]
+    os.environ.setdefault("WANDB_MODE", "offline")
+    print(json.dumps(asyncio.run(globals()[name](address, json.loads(given)))))
