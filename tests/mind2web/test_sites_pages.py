@@ -20,6 +20,7 @@ from simia_gym.envs.mind2web.sites.rows import Shelf
 from simia_gym.envs.mind2web.sites.server import answer
 from simia_gym.envs.mind2web.sites.spec import Site
 from simia_gym.envs.mind2web.sites.texts import fixed
+from simia_gym.state.table import Table
 from tests.mind2web.site_visits import SEED, changed, done, drawn, shelf_of, undone
 
 each = pytest.mark.parametrize("site", sites().values(), ids=list(sites()))
@@ -32,6 +33,19 @@ each_form = pytest.mark.parametrize(("site", "name"), FORMS, ids=[f"{site.name}-
 
 def shown(visit: Visit, shelf: Shelf, theme: Theme = THEMES[0]) -> Page:
     return Page(partial(draw, blocks(visit, shelf), theme), visit.path, visit.query)
+
+
+@each
+def test_a_page_shows_only_rows_that_the_site_says_it_reads(site: Site) -> None:
+    tables = [Table.of(rows) for rows in drawn(site)]
+    found = {(False, False): 0}
+    for _, page in walked(site, THEMES[0], Shelf(site, *tables), SEED):
+        reads, visit = site.reads[page.path], Visit(page.path, page.query, SEED)
+        kept = [table if read else None for table, read in zip(tables, reads, strict=True)]
+        assert blocks(visit, Shelf(site, *kept)) == blocks(visit, Shelf(site, *tables)), page.path
+        found[reads] = found.get(reads, 0) + 1
+    assert len(found) > 2
+    assert all(found.values())
 
 
 @in_every_theme
