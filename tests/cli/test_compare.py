@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,39 @@ def test_a_gate_decides_the_exit_code(
 def test_sides_are_two(records: tuple[str, str], simia: Simia) -> None:
     result = simia("compare", records[0])
     assert (result.code, "two sides" in result.err) == (2, True)
+
+
+def _another_domain(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"env":"', b'"env":"other/'))
+
+
+def _torn(path: Path) -> None:
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((first[: len(first) // 2], b"\n", *others)))
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (_another_domain, "the left side is of "),
+        (_torn, "null.jsonl:1: not valid JSON"),
+        (_empty, "there is no finished episode in it"),
+        (_folder, "holds no record"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_one_clear_line(
+    spoil: Callable[[Path], None], says: str, records: tuple[str, str], simia: Simia
+) -> None:
+    spoil(Path(records[1]))
+    result = simia("compare", *records)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result.err
+    assert says in result.err
