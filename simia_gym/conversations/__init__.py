@@ -7,9 +7,9 @@ A `Conversation` is the same whatever it was read from. What of a file cannot be
 
 from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.format import Format, RowFormat
-from simia_gym.conversations.formats import detect_format, formats, read_conversations, write_conversations
 from simia_gym.conversations.openai_chat import decode_chat
 from simia_gym.conversations.recorded import conversation_of
+from simia_gym.conversations.table import detect_format, formats, read_conversations, write_conversations
 
 __all__ = [
     "Conversation",

@@ -106,7 +106,11 @@ class RowFormat:
         def lines() -> Iterator[bytes]:
             nonlocal number
             for conversation in conversations:
-                yield encode(self.row(conversation)) + b"\n"
+                try:
+                    yield encode(self.row(conversation)) + b"\n"
+                except InputError as error:
+                    where = conversation.where or conversation.source or f"conversation {conversation.id}"
+                    raise InputError(f"cannot be written as {self.name}: {error.what}", where=where) from error
                 number += 1
 
         write_parts(path, lines())
@@ -114,11 +118,7 @@ class RowFormat:
 
     def row(self, conversation: Conversation) -> JsonObject:
         """The row of a conversation, with what the format itself cannot hold."""
-        try:
-            row = self.encode(conversation)
-        except InputError as error:
-            where = conversation.where or conversation.source or f"conversation {conversation.id}"
-            raise InputError(f"cannot be written as {self.name}: {error.what}", where=where) from error
+        row = self.encode(conversation)
         try:
             read = self.decode(row)
         except InputError:  # a text looks like a part of the format

@@ -271,7 +271,7 @@ def test_results_of_tau2_are_read(path: Path) -> None:
 
     run = {"id": "x", "task_id": "7", "trial": 0, "seed": 3, "reward_info": {"reward": 1.0}}
     info = {"environment_info": {"domain_name": "desk", "policy": "Be kind."}, "agent_info": {"llm": "m"}}
-    results = {"info": info, "tasks": [], "simulations": [{**run, "messages": called("assistant")}]}
+    results: JsonObject = {"info": info, "tasks": [], "simulations": [{**run, "messages": called("assistant")}]}
     results["simulations"] += [{**run, "messages": called("user")}, {**run, "messages": None}]
     found, user, none = read(path, results)
     assert isinstance(found, Conversation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,46 @@ def test_a_changed_row_counts_as_it_stands(path: Path) -> None:
     assert changed.messages[1] == {"role": "assistant", "content": "c", "reasoning_content": "a"}
     (bad,) = read(path, {**written, "simia": "[]"})
     assert isinstance(bad, Unreadable)
+
+
+def test_a_broken_package_breaks_its_own_format_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = {
+        "mine": EntryPoint("mine", "simia_gym.conversations.openai_chat:OpenAIChat", "simia_gym.formats"),
+        "openai": EntryPoint("openai", "nowhere:Another", "simia_gym.formats"),
+        "odd": EntryPoint("odd", "nowhere:Odd", "simia_gym.formats"),
+    }
+
+    def entry_points(group: str, name: str | None = None) -> list[EntryPoint]:
+        return [point for point in points.values() if name in (None, point.name)]
+
+    monkeypatch.setattr("simia_gym.conversations.table.entry_points", entry_points)
+    formats.cache_clear()
+    try:
+        assert {"mine", "openai"} <= formats().keys()
+        assert len(read(path, {"messages": [ASK]}, name="mine")) == 1
+        with pytest.raises(InputError, match=r"'odd' cannot be loaded: ModuleNotFoundError.*Mend nowhere:Odd"):
+            read(path, {"messages": [ASK]}, name="odd")
+    finally:
+        formats.cache_clear()
+
+
+def test_what_is_nested_deeply_is_read_or_told(path: Path, tmp_path: Path) -> None:
+    for depth in (200, 900, 5_000):
+        inner = '{"a":' * depth + "1" + "}" * depth
+        for arguments in (inner, json.dumps(inner)):
+            call = f'{{"id": "c", "function": {{"name": "get", "arguments": {arguments}}}}}'
+            said = f'{{"role": "assistant", "content": "", "tool_calls": [{call}]}}'
+            path.write_text(f'{{"messages": [{json.dumps(ASK)}, {said}]}}\n')
+            (found,) = read_conversations(path, "openai")
+            for name in ("openai", "atif", "hermes", "sharegpt"):
+                if isinstance(found, Unreadable):
+                    continue
+                if depth > 200:
+                    with pytest.raises(InputError, match=f"c.jsonl:1: cannot be written as {name}"):
+                        write_conversations(tmp_path / "out", [found], name)
+                else:
+                    write_conversations(tmp_path / "out", [found], name)
+                    assert [*read_conversations(tmp_path / "out", name)] == [found]
 
 
 def test_a_file_fits_one_format_or_is_refused(path: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from simia_gym.common.formatting import counted
 from simia_gym.common.output import Output, tell
 from simia_gym.common.writing import check_output
 from simia_gym.conversations.conversation import Conversation, Unreadable
-from simia_gym.conversations.formats import formats, get_format, read_conversations
+from simia_gym.conversations.table import formats, get_format, read_conversations
 from simia_gym.errors import InputError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from itertools import islice
@@ -27,7 +28,9 @@ def formats() -> dict[str, Format]:
     """All formats by name: this package's, and those of the entry-point group ``simia_gym.formats``."""
     found: dict[str, Format] = {made.name: made for made in (Recorded(), OpenAIChat(), ShareGPT(), Hermes(), Atif())}
     for point in entry_points(group=GROUP):
-        found.setdefault(point.name, point.load()())
+        if point.name not in found:
+            with suppress(Exception):  # a broken package breaks its own format only, see `get_format`
+                found[point.name] = point.load()()
     return found
 
 
@@ -39,6 +42,12 @@ def get_format(name: str, where: str = "format") -> Format:
     """
     known = formats()
     if name not in known:
+        for point in entry_points(group=GROUP, name=name):
+            try:
+                point.load()()
+            except Exception as error:
+                what = f"the format {name!r} cannot be loaded: {type(error).__name__}: {error}"
+                raise InputError(what, where=where, fix=f"Mend {point.value}, or the package that it is in.") from error
         fix = f"{did_you_mean(name, known)}There are {', '.join(known)}."
         raise InputError(f"there is no format {name!r}", where=where, fix=fix)
     return known[name]
