@@ -60,13 +60,13 @@ def intervals(rows: Sequence[tuple[str, float, float, float]], label: str) -> Ma
     """Named values from 0 to 1 with their intervals, one below the other."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH * 1.5, 0.8 + 0.24 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(_WIDTH * 1.15, 0.6 + 0.24 * len(rows)), layout="constrained")
     axis = figure.subplots()
     for place, (_, value, low, high) in enumerate(rows):
         axis.plot([low, high], [place, place], color=_LINE, linewidth=4)
         axis.plot([value], [place], color=_BAR, marker="o", markersize=4)
     axis.set_yticks(range(len(rows)), [name[:40] for name, *_ in rows], parse_math=False)
-    axis.invert_yaxis()
+    axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlim(-0.02, 1.02)
     axis.set_xlabel(label)
     return _drawn(figure, label, f"{label}, with intervals")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MARK = b"<!DOCTYPE html>\n<!-- simia view -->"
 """How a page begins."""
+MOST_ROWS = 500
+"""Rows that a list shows at first; more come with the button below it."""
 COLUMNS = (
     ("#", True),
     ("task", False),
@@ -173,7 +175,7 @@ def policy() -> str:
 def render(template: str, **values: Any) -> Iterator[str]:
     """The parts of a page, one after the other, so that no page has to be held whole."""
     # Whoever draws a chart imports matplotlib; what is said here keeps a missing one from being a traceback.
-    own = {"policy": policy(), "style": _own("style.css"), "script": _own("script.js")}
+    own = {"most": MOST_ROWS, "policy": policy(), "style": _own("style.css"), "script": _own("script.js")}
     return iter(_environment().get_template(f"{template}.html.jinja").generate(**own, **values))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from simia_gym import read_records
 from simia_gym.cli.app import run
+from simia_gym.viewer.pages import MOST_ROWS
 from simia_gym.viewer.rows import overview_of
 from simia_gym.viewer.serving import PageServer
 
@@ -155,18 +156,24 @@ def follow(browser: Chromium, key: str) -> None:
 
 def test_ten_thousand_rows_are_used_by_keys(chromium: Chromium, many: PageServer) -> None:
     opened(chromium, many.address)
+    every = "[...document.querySelectorAll('#rows tbody tr')]"
     shown = "[...document.querySelectorAll('#rows tbody tr:not([hidden])')]"
-    assert value(chromium, f"{shown}.length") == 10_000
+    counted = "document.querySelector('#count').textContent"
+    assert value(chromium, f"{every}.length") == 10_000
+    assert value(chromium, counted) == f"{MOST_ROWS} of 10000 shown"
     names = value(chromium, "[...document.querySelectorAll('#rows th')].map(one => one.textContent)")
     turns = names.index("turns")
     value(chromium, f"document.querySelectorAll('#rows th button')[{turns}].click()")
     found = value(chromium, f"{shown}.map(one => Number(one.cells[{turns}].textContent))")
-    assert found == sorted(found)
+    assert found == sorted(value(chromium, f"{every}.map(one => Number(one.cells[{turns}].textContent))"))[:MOST_ROWS]
+    value(chromium, "(document.querySelector('#more').click(), 0)")
+    assert value(chromium, f"{shown}.length") == 2 * MOST_ROWS
     task = value(chromium, f"{shown}[0].cells[1].textContent")
     press(chromium, "/", *task[-3:])
     press(chromium, "Escape")
-    count = value(chromium, f"{shown}.length")
-    assert 0 < count < 10_000
+    count = value(chromium, counted)
+    assert count.startswith(f"{MOST_ROWS} of ")
+    assert count != f"{MOST_ROWS} of 10000 shown"
     press(chromium, "j", "j", "j")
     link = value(chromium, "document.activeElement.id")
     follow(chromium, "Enter")
@@ -174,7 +181,7 @@ def test_ten_thousand_rows_are_used_by_keys(chromium: Chromium, many: PageServer
     assert value(chromium, "document.querySelector('article h2').textContent").startswith(task)
     follow(chromium, "u")
     assert value(chromium, "document.activeElement.id") == link
-    assert value(chromium, f"{shown}.length") == count
+    assert value(chromium, counted) == count
     asked = [one["params"]["request"]["url"] for one in chromium.heard if one["method"] == "Network.requestWillBeSent"]
     assert all(one.startswith(many.address) for one in asked)
     assert [one for one in chromium.heard if one["method"] in COMPLAINTS] == []

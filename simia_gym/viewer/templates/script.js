@@ -3,12 +3,14 @@
   const one = (query, within = document) => within.querySelector(query);
   const all = (query, within = document) => [...within.querySelectorAll(query)];
   const list = one("#list"), form = one("#filter"), table = one("#rows"), help = one("#help");
+  const more = one("#more"), most = table ? Number(table.dataset.most) : 0;
   const rows = table ? [...table.tBodies[0].rows] : [];
   const pages = all("article.episode, article.pair, .systems");
   const picked = {};
   const kept = form && location.protocol === "http:" ? sessionStorage : null;
-  let texts = null, open = pages.length === 1 && !list ? pages[0] : null;
+  let limit = most, texts = null, open = pages.length === 1 && !list ? pages[0] : null;
 
+  // A browser takes long to lay out thousands of rows, so only some of those that fit are shown at a time.
   function filter() {
     texts = texts || rows.map((row) => row.textContent.toLowerCase());
     const words = form.elements.search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -18,11 +20,12 @@
       const fits = words.every((word) => texts[at].includes(word))
         && chosen.every((box) => row.dataset[box.name] === box.value)
         && Object.entries(picked).every(([name, value]) => !value || row.dataset[name].split(" ").includes(value));
-      row.hidden = !fits;
       count += fits;
+      row.hidden = !fits || count > limit;
     });
     if (kept) kept.setItem("filter", JSON.stringify([[...new FormData(form)], picked]));
-    one("#count").textContent = count + " shown" + Object.values(picked).filter(Boolean).map((value) => ", " + value).join("");
+    more.hidden = count <= limit;
+    one("#count").textContent = (count > limit ? limit + " of " + count : count) + " shown" + Object.values(picked).filter(Boolean).map((value) => ", " + value).join("");
   }
 
   function sort(button) {
@@ -39,6 +42,7 @@
     rows.splice(0, rows.length, ...keyed.map(([, row]) => row));
     texts = null;
     table.tBodies[0].append(...rows);
+    filter();
   }
 
   function show() {
@@ -51,12 +55,13 @@
       pages.forEach((page) => { page.hidden = page !== open; });
       if (!open && before) {
         const row = one('#rows a[href="#' + before.id + '"]');
-        if (row) { row.focus(); row.scrollIntoView({block: "center"}); }
+        if (row) { row.closest("tr").hidden = false; row.focus(); row.scrollIntoView({block: "center"}); }
       }
       if (open && target === open) { scrollTo(0, 0); return; }
     }
     const target = name && document.getElementById(name);
     if (!target) return;
+    if (target.matches("#rows a")) target.closest("tr").hidden = false;
     for (let at = target; at; at = at.parentElement) if (at.localName === "details") at.open = true;
     all("details.call", target).forEach((each) => { each.open = true; });
     target.scrollIntoView({block: "center"});
@@ -64,6 +69,8 @@
   }
 
   function move(by) {
+    const last = rows.filter((row) => !row.hidden).pop();
+    if (!open && by > 0 && last && last.contains(document.activeElement) && !more.hidden) more.click();
     const places = open ? all(".step", open) : rows.filter((row) => !row.hidden).map((row) => one("a", row));
     const at = places.findIndex((place) => place.contains(document.activeElement));
     const next = places[Math.min(Math.max(at + by, 0), places.length - 1)];
@@ -94,7 +101,8 @@
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
   if (form) {
-    form.addEventListener("input", filter);
+    form.addEventListener("input", () => { limit = most; filter(); });
+    more.addEventListener("click", () => { limit += most; filter(); });
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => { for (const name in picked) picked[name] = ""; setTimeout(filter); });
     all("[data-filter]").forEach((button) => button.addEventListener("click", () => {
