@@ -61,7 +61,8 @@ class Mark(NamedTuple):
     text: str = ""
 
 
-_BEGIN, _NUMBER, _OPTION, _OWN, _AREA, _END = map(Mark, ("begin", "number", "option", "own", "area", "end"))
+_BEGIN, _NUMBER, _OPTION = Mark("begin"), Mark("number"), Mark("option")
+_OWN, _AREA, _END = Mark("own"), Mark("area"), Mark("end")
 Part = str | Mark
 
 
@@ -217,7 +218,10 @@ def _piece(element: Element) -> Piece:
         inner = [one._replace(hidden=True) for one in inner]
     elif tag == "fieldset" and "disabled" in given:
         inner = list(_closed(element, inner))
-    parts, shown = ((), False) if unseen else _written(tag, given, kind, held.parts, texts, full)
+    parts: tuple[Part, ...] = ()
+    shown = False
+    if not unseen:
+        parts, shown = _written(tag, given, kind, held.parts, texts, full)
     piece = Piece(held.size, (node, *inner), parts, shown, "form" in given or held.owned)
     element.piece = piece
     return piece

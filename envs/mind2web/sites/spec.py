@@ -340,7 +340,8 @@ class Site(StrictModel):
         for name, page in self.pages.items():
             fields = [*self.asked.get(name, {}).values(), *(page.form.fields.values() if page.form else ())]
             choices = [field.choice for field in fields if isinstance(field.choice, str)]
-            waiting = [page.of, page.rows and page.rows.table, *(one for one in choices if "." not in one)]
+            waiting = [page.of, page.rows.table if page.rows is not None else None]
+            waiting += [choice for choice in choices if "." not in choice]
             tables: set[str] = set()
             while waiting:
                 table = waiting.pop()
