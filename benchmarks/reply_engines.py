@@ -3,7 +3,8 @@
     python -m benchmarks.reply_engines [--tasks 100] [--most 60] [--out benchmarks/results/reply_engines.json]
 
 The replies are those of the worlds: every call of an expert's episodes that changed the state, as a simulator would
-have to write it. Per engine it counts the replies that the engine's grammar of `LEDGER_REPLY` accepts whole. Each of
+have to write it. Per engine it counts the replies that the engine's grammar of the form that is sent for the tool
+accepts whole, and as a control those from which the operations are taken out, which the form does not allow. Each of
 xgrammar, llguidance, outlines_core and lm-format-enforcer that is installed is tried.
 """
 
@@ -15,21 +16,27 @@ import importlib.metadata
 import json
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from simia_gym.assembly.settings import EnvConfig
-from simia_gym.assembly.suite import load_suite
+from simia_gym.assembly.suite import Suite, load_suite
 from simia_gym.common.event_loop import run_sync
+from simia_gym.llm.structured import form_of
 from simia_gym.policies import load_policy
 from simia_gym.rollout.play import play_new
-from simia_gym.simulators.checking import LEDGER_REPLY
+from simia_gym.simulators.forms import KEY, ledger_form
+from simia_gym.types import JsonObject
 
 Accepts = Callable[[str], bool]
-DOMAINS = {"retail": "all", "airline": "all", "webshop": "test"}
+DOMAINS = {"retail": "all", "airline": "all", "webshop": "test", "officebench": "all"}
 END = 256
 """The token that ends a text; the others are the bytes."""
+UNCHANGING = "excel_delete_cell"
+"""A tool that may succeed without an operation."""
 LONGEST_LIST = 1000
 """For lm-format-enforcer, which writes no list of more than 20 items unless it is told so."""
 
@@ -95,40 +102,65 @@ ENGINES: dict[str, Callable[[str], Accepts]] = {
 }
 
 
-def replies(domain: str, tasks: int) -> Iterator[str]:
-    """The replies to the calls that changed the state in an expert's episodes of a domain, none of them twice."""
-    suite = load_suite(EnvConfig(env=f"simia/{domain}-v0", split=DOMAINS[domain]))  # type: ignore[arg-type]
-    expert = load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
+def suite_of(domain: str) -> Suite:
+    """The environment with the tasks that are played."""
+    return load_suite(EnvConfig(env=f"simia/{domain}-v0", split=DOMAINS[domain]))  # type: ignore[arg-type]
+
+
+def sent(suite: Suite, tool: str) -> Any:
+    """The schema of a tool's answers that a server is asked to hold the model to."""
+    domain = suite.domain
+    form = ledger_form(domain.specs[tool], domain.limits(tool), schema=domain.state_schema, cut=False)
+    return orjson.loads(orjson.dumps(form_of(form).format["json_schema"]))["json_schema"]["schema"]
+
+
+def replies(suite: Suite, tasks: int) -> Iterator[tuple[str, JsonObject]]:
+    """The replies to the calls that changed the state in an expert's episodes, with their tools, none of them twice."""
+    domain = suite.domain
+    expert = load_policy("expert", domain.config.policies, folder=domain.folder)
+    opened = domain.state_schema is not None and domain.state_schema.open_tables
     seen: set[str] = set()
     for task in list(suite.tasks)[:tasks]:
         episode = suite.episode()
-        run_sync(play_new(episode, task, seed=0, make_policy=expert, env=domain), inline=episode.inline)
+        run_sync(play_new(episode, task, seed=0, make_policy=expert, env=domain.name), inline=episode.inline)
         for event in episode.ledger.events:
             if event["type"] == "transition" and event["call"] is not None and event["ops"]:
-                reply = {"outcome": event["outcome"], "error_code": None, "reveals": [], "ops": list(event["ops"])}
-                text = json.dumps({**reply, "observation": event["observation"]}, ensure_ascii=False)
+                tool = event["call"]["name"]
+                reply = {"outcome": "ok", "error_code": None, **({"reveals": []} if opened else {})}
+                reply |= {"ops": [dict(op) for op in event["ops"]]}
+                if domain.specs[tool].render is None:
+                    reply["observation"] = event["observation"]
+                text = json.dumps([tool, reply], ensure_ascii=False)
                 if text not in seen:
                     seen.add(text)
-                    yield text
+                    yield tool, reply
 
 
-def accepted(schema: Any, texts: dict[str, list[str]]) -> dict[str, dict[str, int]]:
-    """How many replies of each domain each installed engine accepts under a schema."""
+def accepted(
+    forms: Mapping[str, Mapping[str, Any]], texts: Mapping[str, Sequence[tuple[str, JsonObject]]]
+) -> dict[str, dict[str, int]]:
+    """How many replies of each domain each installed engine accepts under the forms of their tools."""
     found: dict[str, dict[str, int]] = {}
     for name, make in ENGINES.items():
         try:
             importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-        accepts = make(json.dumps(schema))
-        found[name] = {domain: sum(map(accepts, of_domain)) for domain, of_domain in texts.items()}
+        found[name] = {}
+        for domain, of_domain in texts.items():
+            accepts = {tool: made(make, forms[domain][tool]) for tool, _ in of_domain}
+            written = ((tool, json.dumps({KEY: reply}, ensure_ascii=False)) for tool, reply in of_domain)
+            found[name][domain] = sum(accepts[tool](text) for tool, text in written)
     return found
 
 
-def untyped(schema: Any) -> Any:
-    """The schema without the types of a value of any kind, as a control."""
-    text = json.dumps(schema)
-    return json.loads(re.sub(r'"value": \{"type": \[[^]]*\]\}', '"value": {}', text))
+def made(make: Callable[[str], Accepts], schema: Any) -> Accepts:
+    """An engine's grammar of a schema; one that accepts nothing if the engine refuses the schema."""
+    try:
+        return make(json.dumps(schema))
+    except Exception as error:  # each engine has its own
+        print(f"refused: {str(error)[:200]}")
+        return lambda text: False
 
 
 def main() -> None:
@@ -138,18 +170,27 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=60, help="replies of a domain, evenly from short to long")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, list[tuple[str, JsonObject]]] = {}
+    forms: dict[str, dict[str, Any]] = {}
     for domain in DOMAINS:
-        every = sorted(replies(domain, given.tasks), key=lambda text: (len(text), text))
+        suite = suite_of(domain)
+        every = sorted(replies(suite, given.tasks), key=lambda each: (len(str(each)), str(each)))
         count = min(given.most, len(every))
         texts[domain] = [every[i * len(every) // count] for i in range(count)]
+        forms[domain] = {tool: sent(suite, tool) for tool, _ in texts[domain]}
+    idle = {
+        domain: [(tool, {**reply, "ops": []}) for tool, reply in of_domain if tool != UNCHANGING]
+        for domain, of_domain in texts.items()
+    }
     result = {
         "command": f"python -m benchmarks.reply_engines --tasks {given.tasks} --most {given.most}",
         "replies": {domain: len(of_domain) for domain, of_domain in texts.items()},
-        "accepted": accepted(LEDGER_REPLY.schema, texts),
-        "accepted_without_types": accepted(untyped(LEDGER_REPLY.schema), texts),
+        "forms": {domain: len(of_domain) for domain, of_domain in forms.items()},
+        "accepted": accepted(forms, texts),
+        "without_operations": {domain: len(of_domain) for domain, of_domain in idle.items()},
+        "accepted_without_operations": accepted(forms, idle),
     }
-    result["versions"] = {name: importlib.metadata.version(name) for name in result["accepted"]}
+    result["versions"] = {name: importlib.metadata.version(name) for name in ENGINES if name in result["accepted"]}
     text = json.dumps(result, indent=2) + "\n"
     print(text, end="")
     if given.out is not None:

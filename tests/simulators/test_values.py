@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import orjson
 import pytest
 
 from benchmarks import reply_engines
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.common.event_loop import run_sync
 from simia_gym.common.schema_errors import json_schema_validator
-from simia_gym.llm.structured import fits_strict, form_of
+from simia_gym.llm.structured import fits_strict
 from simia_gym.llm.types import ANY_VALUE
-from simia_gym.policies import load_policy
-from simia_gym.rollout.play import play_new
-from simia_gym.simulators.forms import KEY, ledger_form
+from simia_gym.simulators.forms import KEY
 from simia_gym.simulators.values import value_form
 from simia_gym.state.schema import StateSchema
 from simia_gym.types import JsonObject
@@ -74,31 +69,13 @@ def suite_of(domain: str) -> Suite:
 
 def sent(domain: str, tool: str) -> Any:
     """The schema that a server is asked to hold the model to."""
-    of = suite_of(domain).domain
-    form = ledger_form(of.specs[tool], of.limits(tool), schema=of.state_schema, cut=False)
-    return orjson.loads(orjson.dumps(form_of(form).format["json_schema"]))["json_schema"]["schema"]
+    return reply_engines.sent(suite_of(domain), tool)
 
 
 @cache
 def written(domain: str) -> list[tuple[str, JsonObject]]:
     """What the world answers to the expert's calls that change something, as a simulator would write it."""
-    suite = suite_of(domain)
-    expert = load_policy("expert", suite.domain.config.policies, folder=suite.domain.folder)
-
-    def play() -> Iterator[tuple[str, JsonObject]]:
-        for task in list(suite.tasks)[:12]:
-            episode = suite.episode()
-            run_sync(play_new(episode, task, seed=0, make_policy=expert, env=domain), inline=episode.inline)
-            for event in episode.ledger.events:
-                if event["type"] == "transition" and event["call"] is not None and event["ops"]:
-                    spec = suite.domain.specs[event["call"]["name"]]
-                    said: JsonObject = {"outcome": "ok", "error_code": None}
-                    if suite.domain.state_schema is not None and suite.domain.state_schema.open_tables:
-                        said["reveals"] = []
-                    said["ops"] = [dict(op) for op in event["ops"]]
-                    yield spec.name, said if spec.render is not None else {**said, "observation": event["observation"]}
-
-    return list(play())
+    return list(reply_engines.replies(suite_of(domain), 12))
 
 
 @pytest.mark.parametrize("domain", ["retail", "airline", "officebench"])
