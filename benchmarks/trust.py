@@ -38,7 +38,17 @@ FOUND_AS = {
 }
 """Kinds of mistakes, and the figures that show them."""
 RATE = 0.2
-FIGURES = ("observation", "changes", "final_state", "same_episode", "reward", "kappa", "policy_order", "cost", "tokens")
+FIGURES: tuple[str, ...] = (
+    "observation",
+    "changes",
+    "final_state",
+    "same_episode",
+    "reward",
+    "kappa",
+    "policy_order",
+    "cost",
+    "tokens",
+)
 FIGURES += ("missed_writes", "spurious_writes", "wrong_writes", "false_positives", "false_negatives")
 
 

@@ -197,7 +197,7 @@ def _rows(
                 for at, share in cells:
                     row[at] += share(pair)[0]
                 at = column[f"policy/{number_of[pair.policy]}/l"]
-                row[at : at + 3] += pair.left.reward, pair.right.reward, 1
+                row[at : at + 3] += pair.left.reward or 0.0, pair.right.reward or 0.0, 1.0
         yield row
 
 
