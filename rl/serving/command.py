@@ -1,10 +1,12 @@
-"""`simia serve-mcp` and `simia serve-openenv`: serve an environment to agents and trainers until stopped."""
+"""`simia serve-mcp`, `simia serve-openenv` and `simia export-tasks`: environments for agents of other programs."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from importlib.metadata import version
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -49,7 +51,8 @@ def serve_mcp(
     """Serve an environment to MCP agents: one address, or with --stdio one process, is one episode. Extra: mcp.
 
     Over HTTP agents connect to /mcp/NAME, where NAME is theirs to choose; GET /episodes/NAME gives the verdict. If the
-    variable SIMIA_SERVE_TOKEN is set, requests need it as bearer token.
+    variable SIMIA_SERVE_TOKEN is set, requests need it as bearer token; if SIMIA_VERDICT_TOKEN is, those for verdicts
+    need it as X-Verdict-Token.
 
     Returns:
         The exit code: 0 at the end of the input or after SIGTERM, 130 after Ctrl-C.
@@ -64,7 +67,8 @@ def serve_mcp(
     from simia_gym.rl.serving import web
     from simia_gym.rl.serving.mcp_server import make_app
 
-    app = make_app(episodes, host=host, token=web.token_for(host))
+    verdict_token = os.environ.get("SIMIA_VERDICT_TOKEN") or None
+    app = make_app(episodes, host=host, token=web.token_for(host), verdict_token=verdict_token)
     with web.listen(host, port) as listening:
         base = web.base_url(listening)
         output = Output(json)
@@ -110,6 +114,39 @@ def serve_openenv(
         code = asyncio.run(web.serve(app, episodes, listening))
         output.say(f"Stopped after {episodes.made} episodes.")
     return code
+
+
+@with_options(EnvConfig, omit=[name for name in EnvConfig.fields() if name not in ("split", "prompt")])
+def export_tasks(
+    typed: Typed,
+    env: Environment,
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
+    format: Annotated[
+        Literal["harbor"], typer.Option("--format", help="harbor: task folders whose agents play over MCP.")
+    ] = "harbor",
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N tasks.")] = None,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the episodes.")] = 0,
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Image that serves them. Default: simia-gym:VERSION.")
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """Write the tasks of an environment as task folders of another program.
+
+    Raises:
+        InputError: There is no such environment, or the folder holds something.
+    """
+    from simia_gym.rl.serving.harbor import default_image, write_harbor
+
+    chosen = typed.values(EnvConfig)
+    suite = load_suite(EnvConfig(env=resolve_env(env, None)[0], history="transcript", **chosen))
+    tasks = [suite.tasks[place] for place in range(min(len(suite.tasks), limit or len(suite.tasks)))]
+    words = [word for name, value in chosen.items() for word in (f"--{name}", str(value))]
+    write_harbor(out, suite.config.env, tasks, words, seed, image or default_image())
+    output = Output(json)
+    output.say(f"{out}: {len(tasks)} tasks")
+    output.result({"folder": str(out), "tasks": len(tasks)})
+    return 0
 
 
 def _episodes(typed: Typed, env: str, max_sessions: int, idle: float, task: str | None, seed: int) -> HostedEpisodes:

@@ -7,6 +7,7 @@ does not know and hides the texts of errors.
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import Any
 
@@ -96,13 +97,17 @@ def make_server(episodes: HostedEpisodes) -> Server[Any]:
     )
 
 
-def make_app(episodes: HostedEpisodes, *, host: str, token: str | None = None) -> ASGIApp:
+def make_app(
+    episodes: HostedEpisodes, *, host: str, token: str | None = None, verdict_token: str | None = None
+) -> ASGIApp:
     """The web application: ``/mcp/NAME`` for agents, ``/episodes/NAME`` for who started them, and ``/health``.
 
     Args:
         episodes: The episodes.
         host: The address that is listened on; on the loopback address requests of other sites' pages are refused.
         token: The token that all but ``/health`` ask for, as ``Authorization: Bearer TOKEN``.
+        verdict_token: The token that ``/episodes/NAME`` asks for beside it, as ``X-Verdict-Token``, where agents are
+            not to end or see their episodes themselves.
     """
 
     async def health(_: Request) -> Response:
@@ -110,6 +115,9 @@ def make_app(episodes: HostedEpisodes, *, host: str, token: str | None = None) -
 
     async def episode(request: Request) -> Response:
         name = request.path_params["name"]
+        given = request.headers.get("x-verdict-token", "").encode()
+        if verdict_token is not None and not hmac.compare_digest(given, verdict_token.encode()):
+            return JSONResponse({"error": "the verdict's token is missing or wrong"}, status_code=401)
         found = await episodes.remove(name) if request.method == "DELETE" else episodes.find(name)
         if found is None:
             return JSONResponse({"error": f"there is no episode {name!r}"}, status_code=404)
