@@ -83,8 +83,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
-address = os.environ.get("SIMIA_EPISODE", "http://127.0.0.1:{port}/episodes/{episode}")
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else "/logs/verifier")
+given = sys.argv[1:] or ["/logs/verifier", "http://127.0.0.1:{port}/episodes/{episode}"]
+folder, address = Path(given[0]), given[1]
 headers = {{"X-Verdict-Token": os.environ["SIMIA_VERDICT_TOKEN"]}}
 found = json.load(urllib.request.urlopen(urllib.request.Request(address + "/end", method="POST", headers=headers)))
 folder.mkdir(parents=True, exist_ok=True)

@@ -55,8 +55,8 @@ def test_a_folder_says_how_its_task_is_played(exported: Path) -> None:
 async def verify(folder: Path, base: str, out: Path) -> int:
     """Run the verifier as Harbor does, but for where things are."""
     config = tomllib.loads((folder / "task.toml").read_text())
-    env = {**config["verifier"]["env"], "SIMIA_EPISODE": f"{base}/episodes/trial"}
-    words = [sys.executable, str(folder / "tests" / "verify.py"), str(out)]
+    env = config["verifier"]["env"]
+    words = [sys.executable, str(folder / "tests" / "verify.py"), str(out), f"{base}/episodes/trial"]
     done = await asyncio.to_thread(subprocess.run, words, env=env, capture_output=True, check=False)
     return done.returncode
 
