@@ -19,6 +19,8 @@ from simia_gym.actions.thinking import CLOSE, OPEN
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.common.files import read_jsonl
+from simia_gym.conversations.messages import normal_tools
+from simia_gym.conversations.prompt import with_tools
 from simia_gym.errors import ActionError, InputError
 from simia_gym.record.records import Record, read_records
 from simia_gym.record.transcript import transcript
@@ -58,7 +60,8 @@ def read_trajectories(
     Reads files of `write_trajectories` and any rows with ``messages`` in OpenAI's format. Calls in ``tool_calls`` are
     appended to the message's text, in the format in which a policy writes them, and ``reasoning_content`` is put before
     it as thinking. An assistant's greeting before the
-    user's first message is removed, since episodes have none. A row that says ``"valid": false``, as those of `simia
+    user's first message is removed, since episodes have none. Tools of a column ``tools`` are written into the row's
+    system message, as policies see them. A row that says ``"valid": false``, as those of `simia
     export` do where a fault ended the episode, is ``None``, as in `recorded_trajectories`.
 
     Args:
@@ -84,6 +87,7 @@ def read_trajectories(
             if path.suffix == PARQUET and any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
                 known = _own_tools(row, where) or tools(name)
                 messages = [without_padding(one, known, where) if isinstance(one, Mapping) else one for one in messages]
+            messages = _with_tools(messages, _own_tools(row, where), where)
             row = {**row, "messages": _as_raw_text(messages, where), "env": name}
             row["source"] = row.get("source") or path.name
         found = Trajectory.from_json(row if isinstance(row, Mapping) else {}, where)
@@ -123,6 +127,17 @@ def _own_tools(row: Mapping[str, Any], where: str) -> list[JsonObject]:
         except orjson.JSONDecodeError:
             raise InputError("its tools are no JSON", where=where, fix="Fix the row.") from None
     return [_without_nulls(tool) for tool in found if isinstance(tool, Mapping)] if isinstance(found, list) else []
+
+
+def _with_tools(messages: list[Any], tools: list[JsonObject], where: str) -> list[Any]:
+    """The messages with the tools of the row's column in the system message, as policies see them."""
+    first = messages[0] if messages else None
+    if not isinstance(first, dict) or first.get("role") != "system" or not isinstance(first.get("content"), str):
+        return messages
+    try:
+        return [{**first, "content": with_tools(first["content"], normal_tools(tools))}, *messages[1:]]
+    except InputError as error:
+        raise InputError(error.what, where=where, fix="Fix the row.") from error
 
 
 def _without_nulls(value: Any) -> Any:

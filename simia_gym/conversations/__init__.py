@@ -8,6 +8,7 @@ A `Conversation` is the same whatever it was read from. What of a file cannot be
 from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.format import Format, RowFormat
 from simia_gym.conversations.openai_chat import decode_chat
+from simia_gym.conversations.prompt import with_tools
 from simia_gym.conversations.recorded import conversation_of
 from simia_gym.conversations.table import detect_format, formats, read_conversations, write_conversations
 
@@ -21,5 +22,6 @@ __all__ = [
     "detect_format",
     "formats",
     "read_conversations",
+    "with_tools",
     "write_conversations",
 ]

@@ -26,6 +26,7 @@ def with_tools(system: str | None, tools: Sequence[JsonObject]) -> str | None:
     Where it says how to act when the tools stand beside the messages, it becomes the one that policies see when they do
     not. Any other gets a section about the tools; none if it has the block ``<tools>`` already.
     """
+    system = without_tools(system, tools)
     if not tools or (system is not None and "<tools>" in system):
         return system
     text = system or ""

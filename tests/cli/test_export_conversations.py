@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simia_gym.conversations import Conversation, read_conversations
-from simia_gym.rl.sft.files import read_trajectories
+from simia_gym.rl.sft.files import read_trajectories, recorded_trajectories
 
 from .conftest import Simia
 
@@ -43,6 +43,9 @@ def test_a_record_is_exported_for_other_tools(record: Path, simia: Simia) -> Non
     # Supervised training never learns from a fault.
     assert simia("export", record, "rows.jsonl", "--format", "openai").code == 0
     assert [each and each.reward for each in read_trajectories("rows.jsonl")] == [1.0, 1.0, 1.0, None]
+    # It sees what the policy saw: the tools stand in its system message.
+    read = [each and (each.messages, each.env, each.task) for each in read_trajectories("rows.jsonl")]
+    assert read == [each and (each.messages, each.env, each.task) for each in recorded_trajectories(record)]
     # What cannot be read is told, and the rest is written.
     with Path("rows.jsonl").open("a") as file:
         file.write('{"messages": [3]}\n')
