@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,10 @@ def echo_openenv() -> Any:
         def __init__(self) -> None:
             server = FastMCP("echo")
 
-            @server.tool
             def get_user_details(user_id: str) -> str:
                 return user_id
+
+            server.tool(get_user_details)
 
             super().__init__(server)
 
@@ -83,7 +84,7 @@ def echo_mcp() -> Any:
 
 
 @asynccontextmanager
-async def running(app: Any, episodes: HostedEpisodes) -> Any:
+async def running(app: Any, episodes: HostedEpisodes) -> AsyncIterator[str]:
     with web.listen("127.0.0.1", 0) as listening:
         async with web.running(app, episodes, listening):
             yield web.base_url(listening)

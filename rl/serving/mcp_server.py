@@ -90,6 +90,7 @@ def make_server(episodes: HostedEpisodes) -> Server[Any]:
         "simia_gym",
         version=__version__,
         instructions="Call start_conversation first: it gives the rules and the task. All you do is a tool call.",
+        get_tool_input_schema=lambda name: None,  # else the SDK lists all tools before every call
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

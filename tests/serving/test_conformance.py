@@ -131,4 +131,5 @@ def test_an_episode_that_nobody_plays_is_given_up() -> None:
 
     left = asyncio.run(leave())
     assert left.verdict is not None
+    assert left.verdict.fault is not None
     assert (left.verdict.valid, left.verdict.reward, left.verdict.fault.kind) == (False, None, "idle")
