@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
-Role = Literal["simulator", "user", "judge", "policy", "world", "episode"]
+Role = Literal["simulator", "user", "judge", "policy", "world", "episode", "teacher"]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

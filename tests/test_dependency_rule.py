@@ -23,6 +23,7 @@ NAMES = re.compile(r"\b(airline|retail|officebench|webshop|mind2web|tau2|tau-ben
 
 FLOORS = """
 cli
+synth
 evaluation
 rollout env vector
 viewer
@@ -30,7 +31,7 @@ assembly
 episode simulators oracle
 service
 domain
-users policies
+users policies trajectories
 llm contracts conversations
 language views record
 actions state trees

@@ -11,10 +11,17 @@ from simia_gym.errors import InputError, Role
 from simia_gym.llm.settings import Endpoint, ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.llm.types import ChatModel
 
-_TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7}
+_TEMPERATURES: Mapping[str, float] = {"simulator": 0.0, "escalation": 0.0, "judge": 0.0, "user": 0.7, "teacher": 1.0}
 _REPAIRS = 4
 """Requests repeated after a reply that cannot be read; more than for a policy, because here it becomes a fault."""
-_ASKED_AS: Mapping[str, Role] = {"simulator": "simulator", "escalation": "simulator", "user": "user", "judge": "judge"}
+_TO_TEACH = 600.0
+_ASKED_AS: Mapping[str, Role] = {
+    "simulator": "simulator",
+    "escalation": "simulator",
+    "user": "user",
+    "judge": "judge",
+    "teacher": "teacher",
+}
 
 
 class RoleModels:
@@ -52,6 +59,8 @@ class RoleModels:
         given = dict(self._config.roles.get(role, {}))
         given.setdefault("temperature", _TEMPERATURES.get(role, 0.0))
         given.setdefault("repairs", _REPAIRS)
+        if role == "teacher":  # it writes a whole conversation in one reply
+            given.setdefault("timeout", _TO_TEACH)
         given["model"] = self._named(role)
         if role == "escalation" and given["model"] is None and role not in self._resources.models:
             fix = "Give roles={'escalation': {'model': NAME}} (--role escalation.model=NAME)."

@@ -30,6 +30,7 @@ OWN = {
     "replay": "records.replay:replay_record",
     "show": "records.show:show_episode",
     "view": "records.view:view",
+    "synth": "synth:synth",
     "verify-recorded": "records.verify_recorded:verify",
     "export": "records.export:export_records",
     "check": "check:check_domain",

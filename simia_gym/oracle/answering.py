@@ -19,6 +19,7 @@ from simia_gym.oracle.plausible import vary
 from simia_gym.oracle.prefixes import PrefixCache
 from simia_gym.oracle.reading import ParsedRequest, Refused, read_request
 from simia_gym.oracle.simulator import Reference, answer_ledger
+from simia_gym.oracle.teacher import give_opinion, teach
 from simia_gym.oracle.user import UserPart
 
 _MOST_ATTEMPTS = 200_000
@@ -122,6 +123,11 @@ class Oracle:
         mistakes: list[str] = []
         if part == "plain":
             return _plain_reply(request), mistakes
+        if part == "teacher":
+            taught = teach(request, self._domains, self.options, chance)
+            for kind in taught.mistakes:
+                self.count("errors", kind)
+            return taught.text, [*taught.mistakes]
         if part == "ledger":
             truth = answer_ledger(request, self._domains)
             if self.options.plausible:
@@ -131,6 +137,8 @@ class Oracle:
                 self.count("errors", kind)
         elif part == "reference":
             reply = self._reference.answer(request)
+        elif part == "opinion":
+            reply = give_opinion(request, self._domains)
         elif part == "user":
             reply = self._user.answer(request)
         else:

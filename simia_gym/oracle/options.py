@@ -12,6 +12,13 @@ FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 """Kinds of transport faults, in order: status 429 with ``Retry-After: 0``; status 500 or 503; no response for
 `OracleOptions.hang` seconds; a connection reset; a truncated HTTP body; an HTTP body that is not JSON; a completion
 with empty content; a completion whose content is truncated JSON."""
+TeacherMistake = Literal[
+    "contradiction", "denied_write", "invented_id", "missing_observation", "wrong_total", "wrong_value", "cut_end"
+]
+TEACHER_MISTAKES: tuple[TeacherMistake, ...] = get_args(TeacherMistake)
+"""Mistakes of a teacher, in order: a row is shown with another value; a row is shown as before a confirmed change; an
+id in a call that was never shown; an observation left out; an amount that is not the sum of its parts; a value that is
+shown once and is wrong, which no program can see; a text without its end."""
 _MOST = 1e9
 
 
@@ -62,6 +69,15 @@ class OracleOptions(Settings):
     )
     wrong_observation_rate: float = setting(
         0.0, "Share of answers whose observation says another value than the state.", metavar="R", ge=0, le=1
+    )
+    teacher_mistake_rate: float = setting(
+        0.0, "Share of trajectories of a teacher with a mistake.", metavar="R", ge=0, le=1
+    )
+    teacher_mistakes: tuple[TeacherMistake, ...] = setting(
+        (),
+        f"Only this kind of mistake of a teacher: {', '.join(TEACHER_MISTAKES)}.",
+        option="teacher-mistake",
+        metavar="KIND",
     )
     stubborn: bool = setting(False, "Apply these rates to repaired answers, too.")
     lenient_judge: bool = setting(False, "The judge finds every criterion met, with a real quote.")

@@ -12,7 +12,7 @@ import orjson
 from simia_gym.common.json_encoding import decode
 from simia_gym.llm.blocks import Block, read_blocks
 
-Part = Literal["ledger", "reference", "user", "judge", "plain"]
+Part = Literal["ledger", "reference", "user", "judge", "teacher", "opinion", "plain"]
 
 
 class Refused(Exception):
@@ -98,6 +98,8 @@ class ParsedRequest:
             return "ledger"
         if kinds & {"call", "violations"} and "task" in known and self.last("call") is not None:
             return "reference"
+        if "policy" in known and kinds & {"vary", "conversation"}:
+            return "teacher" if "vary" in kinds else "opinion"
         if "criterion" in kinds or ("domain" in known and self.last("criterion") is not None):
             return "judge"
         if "domain" in known:
