@@ -126,7 +126,7 @@ def replies(suite: Suite, tasks: int) -> Iterator[tuple[str, JsonObject]]:
         for event in episode.ledger.events:
             if event["type"] == "transition" and event["call"] is not None and event["ops"]:
                 tool = event["call"]["name"]
-                reply = {"outcome": "ok", "error_code": None, **({"reveals": []} if opened else {})}
+                reply: JsonObject = {"outcome": "ok", "error_code": None, **({"reveals": []} if opened else {})}
                 reply |= {"ops": [dict(op) for op in event["ops"]]}
                 if domain.specs[tool].render is None:
                     reply["observation"] = event["observation"]

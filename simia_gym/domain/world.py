@@ -374,7 +374,7 @@ def declared_error(spec: ToolSpec, state: State, call: ToolCall, feedback: Feedb
     """
     for error in spec.errors:
         name = f"error {error.code} of {spec.name}"
-        if error.by_code and own_code(name, error.condition, state, call.arguments):
+        if error.by_code and error.condition and own_code(name, error.condition, state, call.arguments):
             text = own_code(name, error.message, state, call)
             return error_transition(error_text(text, "", feedback), error.code)
     return None

@@ -130,7 +130,8 @@ class UserPart:
     def _meet(self, known: KnownDomain, customer: Any, about: Any) -> Person:
         name = str(about.get("id")) if isinstance(about, Mapping) else "task"
         if isinstance(customer, str):
-            user, kind = known.task(about).user or {}, "scripted"
+            user: Mapping[str, Any] = known.task(about).user or {}
+            kind = "scripted"
             if told(user, name) != customer:
                 raise Refused(f"the block 'customer' is not the customer of task {name!r}")
         elif isinstance(customer, Mapping):

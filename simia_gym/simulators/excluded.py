@@ -7,11 +7,10 @@ the model is asked again.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
 
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
-from simia_gym.domain.tools import Condition, DeclaredError, ToolSpec
+from simia_gym.domain.tools import DeclaredError, ToolSpec
 from simia_gym.domain.world import own_code
 from simia_gym.errors import Fault
 from simia_gym.simulators.shown import contradicts_shown
@@ -55,4 +54,4 @@ def occurs(error: DeclaredError, spec: ToolSpec, state: State, call: ToolCall) -
     if error.condition is None:
         return False
     name = f"error {error.code} of {spec.name}"
-    return bool(own_code(name, cast("Condition", error.condition), state, cast("Any", call.arguments)))
+    return bool(own_code(name, error.condition, state, call.arguments))

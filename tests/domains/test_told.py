@@ -13,6 +13,7 @@ from simia_gym.users.told import told
 from .table import World
 
 _LINE = "\u2028"
+_CHANGES: list[dict[str, Any]] = [{"withdraw": True}, {"slots": {"slot": {"say": [_LINE]}}}, {}, {}, {}]
 NAMED: dict[str, Any] = {"any": ["any"], "avoid": ["avoid"]}
 EVERY = told(
     {
@@ -33,7 +34,7 @@ EVERY = told(
                 "change": {"say": [_LINE], **change},
                 "otherwise": bool(number),
             }
-            for number, change in enumerate(({"withdraw": True}, {"slots": {"slot": {"say": [_LINE]}}}, {}, {}, {}))
+            for number, change in enumerate(_CHANGES)
         ],
         "close": [_LINE],
     },

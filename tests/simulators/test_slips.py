@@ -208,7 +208,8 @@ async def test_an_error_without_a_text_is_worded_by_the_model_where_it_occurs(
     call = ToolCall(tool, {"book_id": book, **({"title": "Lake"} if tool == "rename" else {})})
     if not wrong:
         assert (await simulator.call(call, context)).observation == "Error: it is away"
-        form = model.requests[0].reply.sent.schema["properties"]["answer"]["anyOf"][1]
+        form: Any = model.requests[0].reply
+        form = form.sent.schema["properties"]["answer"]["anyOf"][1]
         assert form["properties"]["error_code"]["enum"] == ["lent", "too_large"]
         assert '"errors":[{"code":"lent"}]' in model.asked[0][0]["content"]
     elif tool == "show_book":  # code shows what is there
