@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from openenv.core.env_server import (
@@ -31,7 +31,7 @@ from pydantic import Field
 from starlette.types import ASGIApp
 
 from simia_gym.actions.signatures import without_keywords
-from simia_gym.errors import Fault, InputError
+from simia_gym.errors import Fault, InputError, Role
 from simia_gym.rl.serving.hosted import HostedEpisodes, result
 from simia_gym.rl.serving.tool_episode import Said, ToolEpisode
 from simia_gym.rl.serving.web import guarded
@@ -131,7 +131,9 @@ class ServedEnvironment(Environment[Action, Observation, EpisodeState]):
         if verdict is not None and not verdict.valid:
             fault = verdict.fault
             raise (
-                Fault("invalid", verdict.reason) if fault is None else Fault(fault.kind, fault.message, role=fault.role)
+                Fault("invalid", verdict.reason)
+                if fault is None
+                else Fault(fault.kind, fault.message, role=cast(Role, fault.role))
             )
         return _seen(episode, action.tool_name, said, paid=over)
 

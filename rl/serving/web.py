@@ -117,7 +117,8 @@ async def serve(app: ASGIApp, episodes: HostedEpisodes, listening: socket.socket
         asyncio.get_running_loop().add_signal_handler(number, _resolve, stop, int(number))
     async with running(app, episodes, listening) as stopped:
         ended = asyncio.ensure_future(stopped.wait())
-        await asyncio.wait([stop, ended], return_when=asyncio.FIRST_COMPLETED)
+        waiting: list[asyncio.Future[Any]] = [stop, ended]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
     return 130 if stop.done() and stop.result() == signal.SIGINT else 0
 

@@ -28,7 +28,8 @@ def test_the_experts_actions_give_the_same(env: str, service: ModuleType) -> Non
     async def play() -> None:
         async with served(service, made(env).suite) as server, server.session(expected.task, expected.seed) as player:
             tools = await player.tools()
-            assert (await player.start()).endswith(expected.first)
+            said = await player.start()
+            assert said.endswith(expected.first)
             for name, arguments in expected.calls:
                 assert name in tools
                 said = await player.call(name, arguments)
