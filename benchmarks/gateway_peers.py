@@ -10,10 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
 from typing import Any
 
 Rows = list[dict[str, Any]]
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 async def art(base_url: str, rows: Rows) -> dict[str, Any]:
@@ -45,12 +52,15 @@ async def agent_lightning(base_url: str, rows: Rows) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     proxy = {"model_name": "m", "include_log_probs": True, "include_routed_experts": False}
-    app = create_app({"key": "secret", "default_proxy": {**proxy, "train": {"temperature": 1}, "val": {}}})
-    server = uvicorn.Server(uvicorn.Config(app, port=8791, log_level="error"))
+    app = create_app(
+        {"key": "secret", "default_proxy": {**proxy, "train": {"temperature": 1}, "val": {"temperature": 1}}}
+    )
+    port = _free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.05)
-    url = "http://127.0.0.1:8791"
+    url = f"http://127.0.0.1:{port}"
     config = OmegaConf.create({
         "runner_type": "local", "agl_server": {"url": url, "agent_url": None, "key": "secret"},
         "local_runner": {"maximum_size": 2, "poll_interval": 0.5},
@@ -135,8 +145,8 @@ class _Bytes:
 
     eos_token_id = pad_token_id = 0
 
-    def apply_chat_template(self, messages: Any, **given: Any) -> list[int]:
-        return list(json.dumps(messages).encode())
+    def apply_chat_template(self, messages: Any, **given: Any) -> dict[str, list[int]]:
+        return {"input_ids": list(json.dumps(messages).encode())}
 
     def encode(self, text: str, **given: Any) -> list[int]:
         return list(text.encode())
@@ -180,11 +190,12 @@ async def areal(base_url: str, rows: Rows) -> dict[str, Any]:
     from simia_gym.rl.recipes.areal_agent import SimiaAgent
 
     proxy._openai_client, proxy._admin_api_key = ArealOpenAI(engine=_Engine(base_url), tokenizer=_Bytes()), "admin"
-    server = uvicorn.Server(uvicorn.Config(proxy.app, port=8792, log_level="error"))
+    port = _free_port()
+    server = uvicorn.Server(uvicorn.Config(proxy.app, port=port, log_level="error"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.05)
-    address = "http://127.0.0.1:8792"
+    address = f"http://127.0.0.1:{port}"
     workflow = OpenAIProxyWorkflow("inline", SimiaAgent(), proxy_addr=address, admin_api_key="admin")
     found: dict[str, Any] = {"rewards": {}, "turns": {}, "faults": {}}
     for row in rows:

@@ -7,17 +7,27 @@ and is in no batch. ``finished=False`` would keep its reward in the mean of the 
 from __future__ import annotations
 
 from uni_agent.framework.task_runner import run_task
-from uni_agent.tasks.base import Task, TaskResult
+from uni_agent.sandbox import SandboxConfig
+from uni_agent.tasks.base import Task, TaskConfig, TaskResult
 from uni_agent.tasks.registry import register_task
 
 from simia_gym.rl.recipes.gateways import play_row
 
-__all__ = ["SimiaTask", "run_task"]
+__all__ = ["SimiaTask", "SimiaTaskConfig", "run_task"]
+
+
+class SimiaTaskConfig(TaskConfig):
+    """A task without a sandbox, whose provider has no default and would be asked for."""
+
+    name: str = "simia"
+    sandbox: SandboxConfig = SandboxConfig(provider="none")
 
 
 @register_task("simia")
 class SimiaTask(Task):
     """Plays the episode of a row; it needs neither sandbox nor agent but the agent's model."""
+
+    config_model = SimiaTaskConfig
 
     async def run(self) -> TaskResult:
         """Play the row against the address of the session.
