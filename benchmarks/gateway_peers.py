@@ -76,6 +76,7 @@ async def agent_lightning(base_url: str, rows: Rows) -> dict[str, Any]:
         made = (await client.post("/api/rollouts", json=asked)).json()
         controller = LocalReconciler(api=client, config=config)
         running = asyncio.create_task(controller.run())
+        ended: list[Any] = []
         waiting = {one["rollout_id"] for one in made}
         while waiting:
             await asyncio.sleep(0.5)

@@ -6,6 +6,7 @@ Mistakes are put in on request, one in a trajectory, as poor teachers make them.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
@@ -130,7 +131,8 @@ async def _played(domain: Domain, task: Task, seed: int) -> list[Message]:
             )
         whole = getattr(policy, "whole_transcript", False)
         while episode.verdict is None:
-            await episode.step(policy.act(episode.messages if whole else episode.shown))
+            given = policy.act(episode.messages if whole else episode.shown)
+            await episode.step(await given if inspect.isawaitable(given) else given)
     except (Fault, Cut) as error:
         raise Refused(f"the oracle cannot teach task {task.id!r}: {error}") from None
     finally:

@@ -52,7 +52,9 @@ class Subject:
         """A conversation whose calls stand in the domain's own format, with calls in OpenAI's layout."""
         if self.domain is None or not self.in_text or any(message.get("tool_calls") for message in messages):
             return list(messages)
-        grammar, made, waits = self.domain.grammar, [], []
+        grammar = self.domain.grammar
+        made: list[Message] = []
+        waits: list[str] = []
         for number, message in enumerate(messages):
             if message["role"] == "user" and waits:
                 made += [{"role": "tool", "tool_call_id": waits.pop(0), "content": text_of(message)}]

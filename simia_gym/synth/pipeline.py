@@ -103,7 +103,9 @@ class Synthesis:
             InputError: A file cannot be read, or none of the traces is a seed.
             Fault: The judge's model gave no readable reply.
         """
-        settings, seeds, dropped = self.settings, [], []
+        settings = self.settings
+        seeds: list[Seed] = []
+        dropped: list[DroppedSeed] = []
         for found in read_seeds(
             paths,
             self.subject,
@@ -112,7 +114,10 @@ class Synthesis:
             redact=settings.redact,
             least=settings.least,
         ):
-            (seeds if isinstance(found, Seed) else dropped).append(found)  # type: ignore[arg-type]
+            if isinstance(found, Seed):
+                seeds.append(found)
+            else:
+                dropped.append(found)
         if self._judge is not None:
             seeds, unsound = asyncio.run(self._read_seeds(seeds))
             dropped += unsound
@@ -203,7 +208,8 @@ class Synthesis:
                 self._make(attempts, drafts, number)
                 self._check(process, [drafts.items.get(one.id) for one in attempts], kept, dropped, opinions)
         else:
-            self._check(process, sorted(drafts.items.values(), key=lambda item: item["order"]), kept, dropped, opinions)
+            there = sorted(drafts.items.values(), key=lambda item: int(item["order"]))
+            self._check(process, there, kept, dropped, opinions)
         opinions.close()
         write_lines(self.folder / KEPT, kept)
         write_lines(self.folder / DROPPED, dropped)

@@ -163,6 +163,7 @@ def test_calls_in_the_openai_layout_become_what_a_policy_says(tmp_path: Path) ->
     path.write_text(json.dumps(row) + "\n")
     (found,) = read_trajectories(path, system={"retail": "Be kind."}.get, prompt="compact")
     said = '<tool_call>\n{"name": "get", "arguments": {"id": "#W1"}}\n</tool_call>'
+    assert found is not None
     assert found.prompt == "compact"
     assert found.messages == [
         {"role": "system", "content": "Be kind."},
