@@ -27,7 +27,7 @@ import gymnasium as gym
 
 from simia_gym import EnvConfig, load_suite, play_episode
 from simia_gym.common.event_loop import run_sync
-from simia_gym.rl.recipes.gateways import rows
+from simia_gym.rl.recipes.gateways import gateway_rows
 
 ENV, TASKS, SEED = "simia/retail-v0", 20, 0
 SETTINGS: dict[str, Any] = {"split": "test", "generated": 20}
@@ -47,7 +47,7 @@ def said_by_the_expert(tasks: int) -> tuple[list[dict[str, Any]], dict[str, list
     """Rows of tasks that begin differently, and the assistant's messages of each by the first message of its user."""
     suite, given, found = load_suite(EnvConfig(ENV, **SETTINGS)), list[dict[str, Any]](), dict[str, list[Any]]()
     env = gym.make(ENV, **SETTINGS)
-    for row in rows(ENV, **SETTINGS):
+    for row in gateway_rows(ENV, **SETTINGS):
         if len(given) == tasks:
             break
         row["seed"] = env.reset(seed=SEED, options={"task": row["task"]})[1]["seed"]  # as Gymnasium draws it

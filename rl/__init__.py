@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from simia_gym.rl.for_trl.rollouts import EpisodesRollout, episodes_rollout
     from simia_gym.rl.for_trl.tokenizers import tool_calling
     from simia_gym.rl.for_trl.trainer import EpisodeGRPOTrainer
+    from simia_gym.rl.recipes.gateways import gateway_rows
     from simia_gym.rl.sft.run import train_sft
     from simia_gym.rl.small.build import build_policy
     from simia_gym.rollout.jobs import Plan
@@ -37,6 +38,7 @@ __getattr__ = lazy_names(
         "simia_gym.rl.for_trl.rollouts": "EpisodesRollout episodes_rollout",
         "simia_gym.rl.for_trl.tokenizers": "tool_calling",
         "simia_gym.rl.for_trl.trainer": "EpisodeGRPOTrainer",
+        "simia_gym.rl.recipes.gateways": "gateway_rows",
         "simia_gym.rl.sft.run": "train_sft",
         "simia_gym.rl.small.build": "build_policy",
         "simia_gym.rollout.jobs": "Plan",
@@ -59,6 +61,7 @@ __all__ = [
     "episode_metrics",
     "episode_reward",
     "episodes_rollout",
+    "gateway_rows",
     "play",
     "policy_hash",
     "tool_calling",

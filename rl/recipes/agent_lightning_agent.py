@@ -1,6 +1,6 @@
 """Agent Lightning: the agent to name as ``agent_class``, ``simia_gym.rl.recipes.agent_lightning_agent.SimiaAgent``.
 
-The input of a rollout is a row of `simia_gym.rl.recipes.gateways.rows`, which ``env_map`` hands over: ``SIMIA_ROW:
+The input of a rollout is a row of `simia_gym.rl.gateway_rows`, which ``env_map`` hands over: ``SIMIA_ROW:
 input``. Agent Lightning has no rollout without a reward: it fills in 0.0, also where the agent failed. So after a fault
 the rollout is left without a turn, and one without turns is not trained on.
 """

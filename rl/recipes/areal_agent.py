@@ -1,6 +1,6 @@
 """AReaL: the agent to name as ``workflow`` of its trainer, ``simia_gym.rl.recipes.areal_agent.SimiaAgent``.
 
-Each row of the dataset is a row of `simia_gym.rl.recipes.gateways.rows`. A fault is raised: AReaL rejects the episode.
+Each row of the dataset is a row of `simia_gym.rl.gateway_rows`. A fault is raised: AReaL rejects the episode.
 """
 
 from __future__ import annotations

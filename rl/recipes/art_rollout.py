@@ -1,4 +1,4 @@
-"""ART: a rollout for ``art.trajectory_group``, with a row of `simia_gym.rl.recipes.gateways.rows`.
+"""ART: a rollout for ``art.trajectory_group``, with a row of `simia_gym.rl.gateway_rows`.
 
 ART sees requests of the model's own client, and keeps the turns of those in the trajectory that is open. A fault is
 raised: it stands in ``exceptions`` of the group.

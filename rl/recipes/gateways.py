@@ -11,7 +11,7 @@ from simia_gym.common.json_encoding import decode, encode
 from simia_gym.types import JsonObject
 
 
-def rows(env: str, *, seeds: int = 1, **settings: Any) -> list[JsonObject]:
+def gateway_rows(env: str, *, seeds: int = 1, **settings: Any) -> list[JsonObject]:
     """A dataset: each task with each seed. Rows are JSON; the episodes of one row are a group.
 
     Args:

@@ -1,6 +1,6 @@
 """rLLM: an agent flow and its evaluator, for ``AgentTrainer(agent_flow=simia_flow, evaluator=simia_evaluator)``.
 
-The metadata of a task is a row of `simia_gym.rl.recipes.gateways.rows`. A fault is raised: rLLM plays the rollout
+The metadata of a task is a row of `simia_gym.rl.gateway_rows`. A fault is raised: rLLM plays the rollout
 again, and ends it with ``TerminationReason.ERROR`` and without a trajectory if it fails each time.
 """
 

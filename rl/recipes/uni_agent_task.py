@@ -1,6 +1,6 @@
 """uni-agent: the task ``simia``, known where ``simia_gym.rl.recipes.uni_agent_task.run_task`` is the runner.
 
-``metadata`` of a sample's task is a row of `simia_gym.rl.recipes.gateways.rows`. A fault is raised: the session fails
+``metadata`` of a sample's task is a row of `simia_gym.rl.gateway_rows`. A fault is raised: the session fails
 and is in no batch. ``finished=False`` would keep its reward in the mean of the group.
 """
 

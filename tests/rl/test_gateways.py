@@ -10,12 +10,12 @@ import pytest
 from simia_gym import Fault, load_suite
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.rl.recipes.areal_agent import SimiaAgent
-from simia_gym.rl.recipes.gateways import play_row, rows, suite_of
+from simia_gym.rl.recipes.gateways import gateway_rows, play_row, suite_of
 
 from ..model_server import serving
 
 SETTINGS: dict[str, Any] = {"split": "test", "prompt": "compact", "max_turns": 2}
-ROWS = rows("simia/webshop-v0", seeds=2, **SETTINGS)
+ROWS = gateway_rows("simia/webshop-v0", seeds=2, **SETTINGS)
 
 
 def said(text: str, reason: str = "stop") -> dict[str, Any]:
