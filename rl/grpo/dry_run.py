@@ -16,6 +16,7 @@ from simia_gym.common.output import Output
 from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
+from simia_gym.rl.chat.trajectories import Trajectory, expert_play
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.grpo.dataset import Weighted
@@ -30,6 +31,11 @@ from simia_gym.rl.grpo.prepare import (
 )
 from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
+from simia_gym.rl.sft.encode import IGNORED, encode
+
+EXPERT = "expert"
+_PLAYED = 32
+"""So many of the expert's episodes are measured in each environment."""
 
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
@@ -42,6 +48,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFold
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds, policy, plan)
+        responses = {} if prompts is None else measure_responses(worlds, policy)
         model = read_config(policy, offline=True)
     if plan.policy is None:
         policy = str(folder.start_policy)
@@ -62,7 +69,7 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFold
     output.say(f"{plan.name}: {plan.profile.about}; rollout engine {plan.engine_name}; policy {policy}")
     where = f", in {folder.path / 'verl.yaml'}" if asked.launch.out else ""
     output.say(f"verl's configuration: composed and valid{where}")
-    for line in (*_tokens(plan, prompts, facts), *_calls(plan, worlds, facts)):
+    for line in (*_tokens(plan, prompts, facts), *_responses(plan, responses, facts), *_calls(plan, worlds, facts)):
         output.say(line)
     output.result({**facts, "configuration": text})
     return 0
@@ -87,6 +94,35 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
             facts = write_rows(Path(scratch) / "prompts.parquet", [world], tokenizer, plan, "train", rows)
             found[env] = facts.longest
     return found
+
+
+def measure_responses(worlds: Weighted, policy: str) -> dict[str, list[int]]:
+    """Lengths in tokens of what follows the prompt in the expert's episodes, by environment, shortest first.
+
+    Environments without an expert, or whose episodes wait for a model, are left out.
+    """
+    tokenizer = load_tokenizer(policy, offline=True)
+    found = {}
+    for env, (suite, _) in zip(names_of(worlds), worlds, strict=True):
+        if EXPERT not in suite.domain.config.policies or suite.domain.world is None or suite.model_names:
+            continue
+        played = expert_play(suite, range(min(len(suite.tasks), _PLAYED)))
+        rows = [encode(tokenizer, item.messages).labels for item in played if isinstance(item, Trajectory)]
+        found[env] = sorted(len(labels) - next(n for n, one in enumerate(labels) if one != IGNORED) for labels in rows)
+    return {env: lengths for env, lengths in found.items() if lengths}
+
+
+def _responses(plan: RunPlan, responses: dict[str, list[int]], facts: dict[str, Any]) -> Iterator[str]:
+    """How many of the expert's episodes fit into the longest response."""
+    facts["expert_episodes"] = {}
+    for env, lengths in responses.items():
+        fit = sum(length <= plan.max_response_length for length in lengths)
+        facts["expert_episodes"][env] = {"episodes": len(lengths), "longest": lengths[-1], "fit": fit}
+        line = (
+            f"the expert's episodes, {env}: {lengths[0]:,} to {lengths[-1]:,} tokens behind the prompt; {fit} of "
+            f"{len(lengths)} fit into {plan.max_response_length:,}"
+        )
+        yield line if fit == len(lengths) else f"{line}: give --max-response-length {lengths[-1]} or more"
 
 
 def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]) -> Iterator[str]:

@@ -123,6 +123,10 @@ def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[
     assert found["episodes"] == 24
     assert 50 < found["prompts"]["simia/retail-v0"] < 2048
     assert found["calls"] == {}
+    episodes = found["expert_episodes"]["simia/retail-v0"]
+    assert 0 < episodes["fit"] <= episodes["episodes"] == 32
+    assert main(["train", "grpo", "simia/retail-v0", *words[:-1], "--max-response-length", "64"]) == 0
+    assert f"give --max-response-length {episodes['longest']}" in capsys.readouterr().out
 
 
 RECIPES = Path(simia_gym.rl.__file__).parent / "recipes"
