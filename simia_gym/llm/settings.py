@@ -244,7 +244,7 @@ def _checked_client(client: Any, role: str) -> Any:
 
 
 def _option(role: str, name: str) -> str:
-    return f"--{name}" if role == "simulator" else f"--{role}-{name}"
+    return f"--{name}" if role in ("simulator", "teacher") else f"--{role}-{name}"
 
 
 def _keyword(role: str, name: str) -> str:

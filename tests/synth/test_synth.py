@@ -140,3 +140,18 @@ def test_traces_that_are_no_seeds_say_why(
     dropped = rows(tmp_path / "o" / "seeds_dropped.jsonl")
     assert [item["findings"][0]["code"] for item in dropped] == ["marker_in_text", "unreadable"]  # type: ignore[index]
     assert str(dropped[1]["where"]).endswith("bad.jsonl:2")
+
+
+def test_a_beginning_may_be_kept(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve_in_thread(OracleOptions(teacher_mistake_rate=1.0, teacher_mistakes=("invented_id",))) as poor:
+        words = ["trajectories", ENV, traces, "--out", tmp_path, "--target", 1, "--cut", *models(poor)]
+        assert run(capsys, *words)["cut"]
+    for row in rows(tmp_path / "trajectories.jsonl"):
+        messages: list[dict[str, object]] = row["messages"]  # type: ignore[assignment]
+        assert messages[-1]["role"] == "assistant"
+
+
+def test_without_a_model_it_says_what_to_give(traces: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = str(run(capsys, "trajectories", ENV, traces, "--out", "never", code=2)["said"])
+    assert "--model" in said
+    assert "--teacher-model" not in said
