@@ -47,7 +47,10 @@ def info(state: State) -> Mapping[str, Any]:
     session = session_of(state)
     if session["page"] == "start":
         return pages.available((pages.SEARCH,), search_bar=True)
-    shown = part(state, session)
+    try:
+        shown = part(state, session)
+    except LookupError:  # a page of something that is not there, as only a model writes it
+        shown = None
     return pages.available(() if shown is None else shown.clickables)
 
 

@@ -112,7 +112,7 @@ def signs_of(events: Iterable[Mapping[str, Any]], *, ended: str | None, valid: b
         elif kind == "transition":
             call = event["call"]
             called += call is not None
-            said = event["say"] if call is None else (call["name"], call["arguments"])
+            said = (call["name"], call["arguments"]) if isinstance(call, Mapping) else event["say"]
             row.add(said, event["observation"])
         elif kind == "invalid":
             found["refused_replies"] += 1

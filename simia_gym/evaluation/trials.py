@@ -91,9 +91,19 @@ class Series:
         self.tasks.setdefault(record.task, TaskTrials(kind=record.kind, groups=score_groups(record))).add(record)
         if not record.valid:
             self.faults[fault_name(record)] += 1
-        valid, group = record.valid and record.reward is not None, int(record.run.get("group", 1))
+        valid, group = record.valid and record.reward is not None, record.run.get("group", 1)
+        if not isinstance(group, int):
+            fix = "Write the record again with `simia rollout`."
+            raise InputError(f"its group is {group!r}", where=f"{self.source}:{record.line}", fix=fix)
+        try:
+            signs = signs_of(record.events, ended=record.ended, valid=valid, success=record.success)
+        except (KeyError, TypeError, AttributeError) as error:
+            what = f"an event is not as records have it ({type(error).__name__}: {error})"
+            raise InputError(
+                what, where=f"{self.source}:{record.line}", fix="Take a record as it was written."
+            ) from None
         self.health.add(
-            signs_of(record.events, ended=record.ended, valid=valid, success=record.success),
+            signs,
             turns=record.turns,
             reward=record.reward if valid else None,
             example={"task": record.task, "member": record.member, "seed": record.seed},

@@ -119,7 +119,7 @@ class Synthesis:
             else:
                 dropped.append(found)
         if self._judge is not None:
-            seeds, unsound = asyncio.run(self._read_seeds(seeds))
+            seeds, unsound = run_sync(self._read_seeds(seeds))
             dropped += unsound
         write_lines(self.folder / SEEDS, (seed.to_json() for seed in seeds))
         write_lines(self.folder / SEEDS_DROPPED, (item.to_json() for item in dropped))
@@ -269,7 +269,7 @@ class Synthesis:
             work = write_all(
                 self.teacher(), missing, concurrency=self.settings.at_once, before=drafts.check_room, on_draft=take
             )
-            asyncio.run(work)
+            run_sync(work)
             return
         assert self._play is not None
         assert self._tasks is not None
@@ -315,7 +315,7 @@ class Synthesis:
             messages = from_text(draft.text).messages if draft.way == "single" else list(draft.messages)
             assert self._judge is not None
             try:
-                said = asyncio.run(opinion(self._judge, self.subject.teaching, name, messages, self.settings.drawn))
+                said = run_sync(opinion(self._judge, self.subject.teaching, name, messages, self.settings.drawn))
                 opinions.add({"id": name, **said.to_json()})
             except Fault as fault:
                 opinions.add({"id": name, "fault": f"{fault.kind}: {fault.message}"})

@@ -78,7 +78,11 @@ class SiteExpert:
     def act(self, messages: Sequence[Message]) -> str:
         """Return the next action."""
         assert self._start is not None
-        call = call_of((moves(str(messages[-1]["content"])) or (Move("done"),))[0])
+        try:
+            found = moves(str(messages[-1]["content"]))
+        except ValueError:  # a page that no site has, as a model may show it
+            found = ()
+        call = call_of((found or (Move("done"),))[0])
         return self._start.grammar.render(Calls((call,)))
 
 
