@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from simia_gym.common.event_loop import run_sync
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.records import Record
@@ -119,7 +119,7 @@ class Synthesis:
             else:
                 dropped.append(found)
         if self._judge is not None:
-            seeds, unsound = run_sync(self._read_seeds(seeds))
+            seeds, unsound = run_sync(self._read_seeds(seeds), inline=False)
             dropped += unsound
         write_lines(self.folder / SEEDS, (seed.to_json() for seed in seeds))
         write_lines(self.folder / SEEDS_DROPPED, (item.to_json() for item in dropped))
@@ -269,7 +269,7 @@ class Synthesis:
             work = write_all(
                 self.teacher(), missing, concurrency=self.settings.at_once, before=drafts.check_room, on_draft=take
             )
-            run_sync(work)
+            run_sync(work, inline=False)
             return
         assert self._play is not None
         assert self._tasks is not None
@@ -315,7 +315,8 @@ class Synthesis:
             messages = from_text(draft.text).messages if draft.way == "single" else list(draft.messages)
             assert self._judge is not None
             try:
-                said = run_sync(opinion(self._judge, self.subject.teaching, name, messages, self.settings.drawn))
+                asked = opinion(self._judge, self.subject.teaching, name, messages, self.settings.drawn)
+                said = run_sync(asked, inline=False)
                 opinions.add({"id": name, **said.to_json()})
             except Fault as fault:
                 opinions.add({"id": name, "fault": f"{fault.kind}: {fault.message}"})
