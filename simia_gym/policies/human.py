@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import threading
@@ -173,6 +174,16 @@ def _interruptible() -> Iterator[None]:
         return
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        if _cancelled():  # Ctrl-C came while nobody was asked
+            raise KeyboardInterrupt
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _cancelled() -> bool:
+    """Whether the run is about to end; it waits for the policy to return."""
+    try:
+        return any(task.cancelling() for task in asyncio.all_tasks())
+    except RuntimeError:
+        return False

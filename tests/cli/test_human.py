@@ -185,6 +185,13 @@ class Terminal:
         self.read_until("> ")
         os.write(self.master, text.encode())
 
+    def wait_until_it_waits(self) -> None:
+        """Wait until the program sleeps, as Linux sees it."""
+        until = time.monotonic() + _PATIENCE
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "S" and time.monotonic() < until:
+            time.sleep(0.01)
+
     def close(self) -> int:
         code = self.process.wait(_PATIENCE)
         os.close(self.master)
@@ -210,6 +217,7 @@ def test_a_terminal_is_left_at_once(way: str, tmp_path: Path) -> None:
     if way == "Ctrl-D":
         os.write(terminal.master, b"\x04")
     else:
+        terminal.wait_until_it_waits()  # readline notices no signal between showing the prompt and waiting for a key
         terminal.process.send_signal(signal.SIGINT)
     terminal.read_until("interrupted; continue with")
     assert terminal.close() == 130

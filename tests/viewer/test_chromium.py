@@ -57,7 +57,7 @@ def press(browser: Chromium, *keys: str) -> None:
         code = {"windowsVirtualKeyCode": {"Enter": 13, "Escape": 27, "Tab": 9}.get(key, ord(key[0].upper()))}
         browser.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
         browser.send("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
-    settled(browser)
+        settled(browser)
 
 
 def opened(browser: Chromium, address: str) -> None:
