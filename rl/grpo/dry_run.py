@@ -16,6 +16,8 @@ from simia_gym.common.output import Output
 from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
+from simia_gym.rl.chat.thinking import DEFAULT
+from simia_gym.rl.chat.tokens import Conversation
 from simia_gym.rl.chat.trajectories import Trajectory, expert_play
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
@@ -31,7 +33,6 @@ from simia_gym.rl.grpo.prepare import (
 )
 from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
-from simia_gym.rl.sft.encode import IGNORED, encode
 
 EXPERT = "expert"
 _PLAYED = 32
@@ -107,9 +108,21 @@ def measure_responses(worlds: Weighted, policy: str) -> dict[str, list[int]]:
         if EXPERT not in suite.domain.config.policies or suite.domain.world is None or suite.model_names:
             continue
         played = expert_play(suite, range(min(len(suite.tasks), _PLAYED)))
-        rows = [encode(tokenizer, item.messages).labels for item in played if isinstance(item, Trajectory)]
-        found[env] = sorted(len(labels) - next(n for n, one in enumerate(labels) if one != IGNORED) for labels in rows)
+        found[env] = sorted(_behind_prompt(tokenizer, item) for item in played if isinstance(item, Trajectory))
     return {env: lengths for env, lengths in found.items() if lengths}
+
+
+def _behind_prompt(tokenizer: Any, played: Trajectory) -> int:
+    """Number of tokens of a trajectory behind its prompt, put together as in an episode."""
+    turns = [place for place, message in enumerate(played.messages) if message["role"] == "assistant"]
+    talk = Conversation(tokenizer, played.messages[: turns[0]], DEFAULT)
+    for turn, following in zip(turns, [*turns[1:], None], strict=True):
+        heard = [] if following is None else played.messages[turn + 1 : following]
+        text = tokenizer.encode(str(played.messages[turn]["content"]), add_special_tokens=False)
+        talk.said([*text, *talk.ends_with(heard)])
+        if heard:
+            talk.heard(heard)
+    return len(talk.ids) - talk.prompt_length
 
 
 def _responses(plan: RunPlan, responses: dict[str, list[int]], facts: dict[str, Any]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def until(condition: Callable[[], object], process: subprocess.Popen[str] | None
 def told(run: Path) -> str:
     out = (run.parent / f"{run.name}.out").read_text(encoding="utf-8")
     log = run / "train.log"
-    return out[-2000:] + (log.read_text(encoding="utf-8", errors="replace")[-4000:] if log.exists() else "")
+    return out[-8000:] + (log.read_text(encoding="utf-8", errors="replace")[-4000:] if log.exists() else "")
 
 
 def trained(run: Path, *words: str) -> dict[str, Any]:
