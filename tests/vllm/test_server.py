@@ -31,7 +31,7 @@ _REPLY: dict[str, Any] = {
     "type": "object",
     "properties": {
         "outcome": {"enum": ["ok", "error"]},
-        "code": {"anyOf": [{"type": "string", "maxLength": 20}, {"type": "null"}]},
+        "code": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "ops": {"type": "array", "items": _OP, "maxItems": 2},
     },
     "required": ["outcome", "code", "ops"],
