@@ -30,7 +30,7 @@ from simia_gym.oracle.reading import read_request
 from simia_gym.oracle.teacher import Taught, teach
 from simia_gym.synth.domains import Subject, subject_of_domain
 from simia_gym.synth.drafts import Draft
-from simia_gym.synth.postprocess import Postprocess
+from simia_gym.synth.postprocess import Kept, Postprocess
 from simia_gym.synth.prompt import teacher_prompt, variation
 from simia_gym.trajectories.contamination import Benchmark, add_tasks
 from simia_gym.trajectories.findings import calls_of
@@ -91,10 +91,10 @@ def measured(env: str, drafts: int, rate: float) -> JsonObject:
         for item, row in zip(items, rows, strict=True):
             kind = item.mistakes[0] if item.mistakes else "right"
             made[kind] += 1
-            kept[kind] += isinstance(row, dict)
+            kept[kind] += isinstance(row, Kept)
             if kind == "right" and isinstance(row, list):
                 reasons[row[0].code] += 1
-    some = [item for item, row in zip(items, found, strict=True) if isinstance(row, dict)][:_REPLAYED]
+    some = [item for item, row in zip(items, found, strict=True) if isinstance(row, Kept)][:_REPLAYED]
     wrong = sum(count for kind, count in kept.items() if kind != "right")
     return {
         "env": env,

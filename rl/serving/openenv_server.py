@@ -138,12 +138,12 @@ class ServedEnvironment(Environment[Action, Observation, EpisodeState]):
         return _seen(episode, action.tool_name, said, paid=over)
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **kwargs: Any) -> Observation:
-        """Not used: the server prefers `reset_async`."""
-        raise NotImplementedError
+        """Refuse: the base class demands the method, and its server calls `reset_async`."""
+        raise InputError("episodes are asynchronous", where="reset", fix="Call reset_async.")
 
     def step(self, action: Action, timeout_s: float | None = None, **kwargs: Any) -> Observation:
-        """Not used: the server prefers `step_async`."""
-        raise NotImplementedError
+        """Refuse, as `reset` does."""
+        raise InputError("episodes are asynchronous", where="step", fix="Call step_async.")
 
     @property
     def state(self) -> EpisodeState:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.roles import RoleModels
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.sources import ModelSources
 from simia_gym.assembly.suite import domain_of, load_suite
+from simia_gym.cli.app import EXIT_INTERRUPTED
 from simia_gym.cli.options import AsJson, Environment, Typed, with_options
+from simia_gym.cli.terminal.progress import counting
+from simia_gym.common.json_encoding import decode
 from simia_gym.common.output import Output, tell
 from simia_gym.domain.registration import CUSTOM, resolve_env
-from simia_gym.errors import InputError
+from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
+from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.run import Run, RunSettings, opened
-from simia_gym.synth.domains import Subject, bare_subject, is_bare, subject_of_domain
+from simia_gym.synth.domains import bare_subject, is_bare, subject_of_domain
 from simia_gym.synth.drafts import Attempt
 from simia_gym.synth.pipeline import Made, Synthesis
 from simia_gym.synth.played import TasksOfKind
@@ -57,6 +60,24 @@ _OMIT_RUN = (
     "ray_workers",
 )
 _OMIT_ENV = ("split", "generated", "without_dev", "replay_from")
+_OF_EPISODES = (
+    "simulator",
+    "user",
+    "history",
+    "max_turns",
+    "strategy",
+    "judge",
+    "votes",
+    "feedback",
+    "routes",
+    "pins",
+    "render",
+    "shadow",
+    "shadow_faults",
+    "dialect",
+    "prompt",
+)
+"""Settings of environments that decide nothing where no episode is played."""
 _OMIT_ALL = (*_OMIT_RUN, *_OMIT_ENV)
 Seeds = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Traces in any format of `simia export`, or records.")
@@ -72,11 +93,11 @@ Format = Annotated[
 def filter_seeds(typed: Typed, env: Environment, files: Seeds, seed_format: Format = None, json: AsJson = False) -> int:
     """Read traces and keep those that are good enough to begin from; the others with their reasons."""
     output = Output(json)
-    with _Begun(typed, env) as begun:
-        seeds, dropped = begun.synthesis.filter(files, seed_format)
+    with _begun(typed, env) as synthesis:
+        seeds, dropped = synthesis.filter(files, seed_format)
     for item in dropped:
         output.say(f"{item.where}: {item.findings[0].code}: {item.findings[0].what}")
-    output.say(f"{len(seeds)} seeds of {len(seeds) + len(dropped)} traces are in {begun.synthesis.folder}")
+    output.say(f"{len(seeds)} seeds of {len(seeds) + len(dropped)} traces are in {synthesis.folder}")
     output.result({"seeds": len(seeds), "dropped": [item.to_json() for item in dropped]})
     return 0
 
@@ -92,12 +113,9 @@ def show_prompt(
 ) -> int:
     """Print the prompt of one attempt, as the teacher gets it."""
     output = Output(json)
-    with _Begun(typed, env, needs_models=False) as begun:
-        teacher = begun.synthesis.teacher()
-        prompt, seed, vary = teacher.prompt(Attempt(f"single-{kind or 'any'}-{show}", show, kind, show))
-    import orjson
-
-    messages = orjson.loads(prompt.messages_json())
+    with _begun(typed, env) as synthesis:
+        prompt, seed, vary = synthesis.teacher().prompt(Attempt(f"single-{kind or 'any'}-{show}", show, kind, show))
+    messages = decode(prompt.messages_json())
     for message in messages:
         output.say(f"--- {message['role']}\n{message['content']}\n")
     output.result({"messages": messages, "seed": seed.id, "vary": vary})
@@ -115,9 +133,9 @@ def simulate(typed: Typed, env: Environment, json: AsJson = False) -> int:
 @with_options(SynthSettings, EnvConfig, ModelSources, omit=_OMIT_ALL)
 def postprocess(typed: Typed, env: Environment, json: AsJson = False) -> int:
     """Check the drafts that are there again, under the settings of now."""
-    with _Begun(typed, env) as begun:
-        made = begun.synthesis.postprocess()
-    return _tell(Output(json), begun.synthesis, made)
+    with _begun(typed, env) as synthesis:
+        made = synthesis.postprocess()
+    return _tell(Output(json), synthesis, made)
 
 
 @synth.command()
@@ -135,67 +153,57 @@ def trajectories(
     return _simulate(typed, env, files or [], seed_format, json)
 
 
-class _Begun:
-    """A synthesis from the options of a command; on leaving, its cassette is closed."""
+@contextmanager
+def _begun(typed: Typed, env: str, *, writes: bool = False) -> Iterator[Synthesis]:
+    """A synthesis from the options of a command; at the end its cassette is closed.
 
-    def __init__(self, typed: Typed, env: str, *, needs_models: bool = True) -> None:
-        settings = typed.make(SynthSettings)
-        sources = typed.make(ModelSources)
-        self._run_settings = typed.make(RunSettings)
-        self._opened = opened(self._run_settings, sources, [])
-        self._typed, self._env, self._settings, self._sources = typed, env, settings, sources
-        self._needs = needs_models
-
-    def __enter__(self) -> _Begun:
-        resources = self._opened.__enter__()
-        self.synthesis = self._made(resources)
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        self._opened.__exit__(*raised)
-
-    def _made(self, resources: Resources) -> Synthesis:
-        settings, folder = self._settings, Path(self._env)
-        chosen = self._typed.values(EnvConfig)
+    Args:
+        typed: The options.
+        env: The environment as typed: an id, or a folder.
+        writes: Whether trajectories are made, so that the teacher's model is needed.
+    """
+    settings, sources = typed.make(SynthSettings), typed.make(ModelSources)
+    playing = typed.make(RunSettings)
+    if settings.way == "single":
+        _refuse_playing(typed)
+    with opened(playing, sources, []) as resources:
+        chosen, folder = typed.values(EnvConfig), Path(env)
         if folder.is_dir() and is_bare(folder):
             if settings.way == "played":
                 fix = "Give --way single, or write a domain: simia new-domain."
                 raise InputError("a folder with tools and a policy alone has no tasks to play", where="--way", fix=fix)
-            config = EnvConfig(env=CUSTOM, domain=folder, roles=self._sources.roles(), model=chosen.get("model"))
-            return self._with_models(bare_subject(folder), config, resources)
-        env, domain = resolve_env(self._env, chosen.pop("domain", None))
-        config = EnvConfig(env=env, domain=domain, roles=self._sources.roles(), **chosen)
-        if settings.way == "single":
-            return self._with_models(subject_of_domain(env, domain_of(config)), config, resources)
-        return self._playing(env, config, resources)
-
-    def _with_models(self, subject: Subject, config: EnvConfig, resources: Resources) -> Synthesis:
+            config = EnvConfig(env=CUSTOM, domain=folder, roles=sources.roles(), model=chosen.get("model"))
+            subject = bare_subject(folder)
+        else:
+            name, domain = resolve_env(env, chosen.pop("domain", None))
+            config = EnvConfig(env=name, domain=domain, roles=sources.roles(), **chosen)
+            subject = subject_of_domain(name, domain_of(config))
         models = RoleModels(config, resources, (TEACHER,))
-        teacher = models.get(TEACHER) if self._needs else _Nobody()
-        return Synthesis(subject, self._settings, teacher=teacher, judge=self._judge(models))
-
-    def _judge(self, models: RoleModels) -> Any:
-        return models.get("judge") if self._settings.check == "model" and self._needs else None
-
-    def _playing(self, env: str, config: EnvConfig, resources: Resources) -> Synthesis:
-        fixed = load_suite(config, resources)
-        more = fixed.domain.generator is not None
-        config = replace(config, split="train", generated=_GENERATED if more else 0)
-        suite = load_suite(config, resources) if more else fixed
+        judge = models.get("judge") if settings.check == "model" else None
+        if settings.way == "single":
+            teacher = models.get(TEACHER) if writes else _Nobody()
+            yield Synthesis(subject, settings, teacher=teacher, judge=judge)
+            return
+        more = _GENERATED if subject.domain is not None and subject.domain.generator is not None else 0
+        config = replace(config, split="train", generated=more)
+        tasks = TasksOfKind(load_suite(config, resources))
 
         def play(tasks: Sequence[str], name: str) -> Iterable[Record]:
-            path = self._settings.folder / name
-            settings = replace(
-                self._run_settings,
-                task=tuple(tasks),
-                out=path,
-                seed=self._settings.drawn,
-                concurrency=self._settings.at_once,
-                resume=path.exists(),
+            path = settings.folder / name
+            run = Run(
+                config,
+                replace(
+                    playing,
+                    task=tuple(tasks),
+                    out=path,
+                    seed=settings.drawn,
+                    concurrency=settings.at_once,
+                    resume=path.exists(),
+                ),
+                sources,
+                resources,
             )
-            path.parent.mkdir(parents=True, exist_ok=True)
-            run = Run(config, settings, self._sources, resources)
-            ended = run.play(lambda store: nullcontext(), lambda record: None, lambda text: None)
+            ended = run.play(lambda store: nullcontext(), lambda record: synthesis.on_made(), tell)
             if ended.error is not None:
                 raise ended.error
             if ended.stopped is not None:
@@ -204,35 +212,42 @@ class _Begun:
                 )
             return read_records(path, torn="skip")
 
-        models = RoleModels(config, resources)
-        return Synthesis(
-            subject_of_domain(env, suite.domain),
-            self._settings,
-            judge=self._judge(models),
-            play=play,
-            tasks=TasksOfKind(suite),
-        )
+        synthesis = Synthesis(subject, settings, judge=judge, play=play, tasks=tasks)
+        yield synthesis
+
+
+def _refuse_playing(typed: Typed) -> None:
+    """Refuse options about episodes where none is played.
+
+    Raises:
+        InputError: One is given.
+    """
+    for option in typed.changed():
+        if option.field is RunSettings.fields().get(option.name) or option.name in _OF_EPISODES:
+            fix = "Add --way played, or leave it out."
+            raise InputError("it is for trajectories that are played", where=option.flag, fix=fix)
 
 
 class _Nobody:
     """Stands where no model is asked."""
 
-    async def complete(self, request: Any) -> Any:
-        raise AssertionError("no model is asked here")
+    async def complete(self, request: ChatRequest) -> Reply:
+        """Refuse."""
+        raise Fault("bad_request", "no model is asked here", role="teacher")
 
 
 def _simulate(typed: Typed, env: str, files: list[Path] | None, seed_format: str | None, json: bool) -> int:
     output = Output(json)
     try:
-        with _Begun(typed, env) as begun:
-            synthesis = begun.synthesis
+        with _begun(typed, env, writes=True) as synthesis:
             if files:
                 seeds, dropped = synthesis.filter(files, seed_format)
                 output.say(f"{len(seeds)} seeds of {len(seeds) + len(dropped)} traces")
-            made = synthesis.simulate()
+            with counting(output, "drafts") as synthesis.on_made:
+                made = synthesis.simulate()
     except KeyboardInterrupt:
         tell(f"interrupted; what is there is in {typed.make(SynthSettings).folder}: the same command goes on")
-        return 130
+        return EXIT_INTERRUPTED
     return _tell(output, synthesis, made)
 
 

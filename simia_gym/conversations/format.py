@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +52,7 @@ class Format(Protocol):
         ...
 
 
-class RowFormat:
+class RowFormat(ABC):
     """A format with one JSON object for each conversation.
 
     A subclass says what the object means: `decode` and `encode`. What `encode` loses is found by `decode` and travels
@@ -63,21 +64,21 @@ class RowFormat:
     body: tuple[str, ...]
     """The columns that hold the conversation itself."""
 
+    @abstractmethod
     def decode(self, row: JsonObject) -> Conversation:
         """The conversation of a row.
 
         Raises:
             InputError: It is none; says why.
         """
-        raise NotImplementedError
 
     def encode(self, conversation: Conversation) -> JsonObject:
-        """The row of a conversation; what it cannot hold may be left out.
+        """The row of a conversation; what it cannot hold may be left out. A format that is only read has none.
 
         Raises:
             InputError: It cannot be a row at all.
         """
-        raise NotImplementedError
+        raise InputError(f"the format {self.name} is only read", where=conversation.where)
 
     def read(self, path: Path) -> Iterator[Conversation | Unreadable]:
         """Read a file, see `Format.read`."""

@@ -25,6 +25,7 @@ from simia_gym.domain.tools import ToolSpec
 from simia_gym.domain.world import World, own_code, world_opening
 from simia_gym.errors import InputError, PatchError, did_you_mean
 from simia_gym.llm.types import ChatModel
+from simia_gym.policies.base import PolicyStart
 from simia_gym.record.finished_episode import Reward
 from simia_gym.state import FrozenList, State, make_pointer
 from simia_gym.state.schema import StateSchema, read_state_schema, state_schema_of
@@ -292,6 +293,19 @@ class Domain:
                     return task
         fix = did_you_mean(task_id, fixed) or f"Such as {', '.join([*fixed][:3])}."
         raise InputError(f"there is no task {task_id!r} in {self.name}", where="task", fix=fix.strip())
+
+    def policy_start(self, seed: int, *, env: str = "", native_tools: bool = False) -> PolicyStart:
+        """What a policy is told before an episode; ``env`` is the environment's id, by default the domain's name."""
+        return PolicyStart(
+            env=env or self.name,
+            seed=seed,
+            tools=self.tools,
+            grammar=self.grammar,
+            samples=self.samples,
+            replies=self.replies,
+            terminal=tuple(name for name, spec in self.specs.items() if spec.terminal),
+            native_tools=native_tools,
+        )
 
     def end_of(self, state: State) -> str | None:
         """The reason to end the episode if the state meets a rule of ``ends`` in ``domain.yaml``, else ``None``."""

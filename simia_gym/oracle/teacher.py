@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from simia_gym.oracle.domains import Domains
 from simia_gym.oracle.options import TEACHER_MISTAKES, OracleOptions
 from simia_gym.oracle.reading import ParsedRequest, Refused
 from simia_gym.oracle.teacher_mistakes import cut, spoil
-from simia_gym.policies import PolicyStart, load_policy, policy_names
+from simia_gym.policies import load_policy, policy_names
 from simia_gym.trajectories.effects import readers
 from simia_gym.trajectories.examine import examine
 from simia_gym.trajectories.written import UnreadableText, from_text, to_text
@@ -83,15 +82,9 @@ def give_opinion(request: ParsedRequest, domains: Domains) -> JsonObject:
     return {"complete": ends, "sound": not findings, "reason": findings[0].what if findings else "Nothing is wrong."}
 
 
-@lru_cache(maxsize=16)
-def _tasks(domain: Domain) -> Sequence[Task]:
-    """The domain's train tasks, generated ones included."""
-    return domain.tasks_of("train", 0 if domain.generator is None else _FRESH)
-
-
 def _task(domain: Domain, draw: Random, kind: str) -> Task:
     """A train task of a kind; of any kind if none of it is found soon."""
-    tasks = _tasks(domain)
+    tasks = domain.tasks_of("train", 0 if domain.generator is None else _FRESH)
     task = tasks[draw.randrange(len(tasks))]
     for _ in range(_TRIES if kind else 0):
         if task.kind == kind:
@@ -118,17 +111,7 @@ async def _played(domain: Domain, task: Task, seed: int) -> list[Message]:
         await episode.reset(task, seed=seed)
         start = getattr(policy, "start", None)
         if start is not None:
-            start(
-                PolicyStart(
-                    env=domain.name,
-                    seed=seed,
-                    tools=domain.tools,
-                    grammar=domain.grammar,
-                    samples=domain.samples,
-                    replies=domain.replies,
-                    terminal=tuple(name for name, spec in domain.specs.items() if spec.terminal),
-                )
-            )
+            start(domain.policy_start(seed))
         whole = getattr(policy, "whole_transcript", False)
         while episode.verdict is None:
             given = policy.act(episode.messages if whole else episode.shown)
@@ -145,15 +128,14 @@ async def _played(domain: Domain, task: Task, seed: int) -> list[Message]:
 def messages_of(events: Iterable[Mapping[str, Any]]) -> list[Message]:
     """The conversation of an episode in OpenAI's layout, calls with decoded arguments."""
     messages: list[Message] = []
-    spoken: Callable[[str, str], Message] = lambda role, text: {"role": role, "content": text}  # noqa: E731
     for event in events:
         if event["type"] == "message":
-            messages.append(spoken("user", event["text"]))
+            messages.append({"role": "user", "content": event["text"]})
         elif event["type"] == "transition":
             call = event["call"]
             if call is None:
-                messages.append(spoken("assistant", event["say"] or ""))
-                messages.append(spoken("user", event["observation"]))
+                messages.append({"role": "assistant", "content": event["say"] or ""})
+                messages.append({"role": "user", "content": event["observation"]})
                 continue
             function = {"name": call["name"], "arguments": call["arguments"]}
             made = {"id": call["id"], "type": "function", "function": function}

@@ -12,7 +12,7 @@ from simia_gym.common.secrets import without_secrets
 from simia_gym.domain.tasks import task_blob
 from simia_gym.episode import Episode
 from simia_gym.errors import Cut, Fault, InputError, PatchError, Role, StorageError
-from simia_gym.policies import Policy, PolicyStart
+from simia_gym.policies import Policy
 from simia_gym.rollout.limit import TimeUpError
 from simia_gym.types import PolicyAction, Task
 
@@ -145,17 +145,4 @@ def _at_fault(task: Task, error: BaseException) -> bool:
 def _introduce(policy: Policy, episode: Episode, env: str, seed: int) -> None:
     start = getattr(policy, "start", None)
     if start is not None:
-        domain = episode.domain
-        terminal = tuple(name for name, spec in domain.specs.items() if spec.terminal)
-        start(
-            PolicyStart(
-                env=env or domain.name,
-                seed=seed,
-                tools=domain.tools,
-                grammar=domain.grammar,
-                samples=domain.samples,
-                replies=domain.replies,
-                terminal=terminal,
-                native_tools=episode.native,
-            )
-        )
+        start(episode.domain.policy_start(seed, env=env, native_tools=episode.native))

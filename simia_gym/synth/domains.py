@@ -69,9 +69,8 @@ class Subject:
             if isinstance(action, Calls) and len(action.calls) == 1:
                 call, name = action.calls[0], f"call_{number}"
                 function = {"name": call.name, "arguments": dict(call.arguments)}
-                made[-1] = {
-                    "role": "assistant",
-                    "content": "",
+                made[-1] |= {
+                    "content": action.text,
                     "tool_calls": [{"id": name, "type": "function", "function": function}],
                 }
                 waits = [name]
@@ -87,8 +86,9 @@ class Subject:
                 made.append({"role": "user", "content": text_of(message)})
             elif message.get("tool_calls"):
                 calls = [call["function"] for call in message["tool_calls"]]
-                action = Calls(tuple(ToolCall(call["name"], call["arguments"]) for call in calls))
-                made.append({"role": "assistant", "content": self.domain.grammar.render(action)})
+                action = Calls(tuple(ToolCall(call["name"], call["arguments"]) for call in calls), text_of(message))
+                plain = {name: value for name, value in message.items() if name != "tool_calls"}
+                made.append({**plain, "content": self.domain.grammar.render(action)})
             else:
                 made.append(message)
         return made

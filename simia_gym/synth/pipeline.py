@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from simia_gym.common.event_loop import run_sync
-from simia_gym.errors import Fault, InputError
+from simia_gym.common.files import read_json, read_jsonl
+from simia_gym.common.json_encoding import encode, hash_of
+from simia_gym.common.writing import write_whole
+from simia_gym.errors import InputError
 from simia_gym.llm.types import ChatModel
 from simia_gym.record.records import Record
 from simia_gym.synth.domains import Subject
 from simia_gym.synth.drafts import DRAFTS, Attempt, Draft
-from simia_gym.synth.judged import opinion
+from simia_gym.synth.judged import against, opinions
 from simia_gym.synth.lines import Lines, write_lines
-from simia_gym.synth.played import TasksOfKind, draft_of, tasks_for
-from simia_gym.synth.postprocess import DROPPED, KEPT, Counts, Postprocess
+from simia_gym.synth.played import TasksOfKind, draft_of
+from simia_gym.synth.postprocess import DROPPED, KEPT, Counts, Kept, Postprocess
 from simia_gym.synth.seeds import SEEDS, SEEDS_DROPPED, DroppedSeed, Seed, read_seeds
 from simia_gym.synth.settings import SynthSettings
 from simia_gym.synth.single import Teacher, write_all
 from simia_gym.trajectories.contamination import Benchmark, add_file, add_tasks
-from simia_gym.trajectories.findings import Finding
-from simia_gym.trajectories.written import from_text
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Message
 
-_OPINIONS = "opinions.jsonl"
+_OF, _OPINIONS = "synthesis.json", "opinions.jsonl"
+_FAULTS = 10
+"""So many replies in a row that hold nothing end a run."""
 _SPARE = 1.1
 """So many attempts a round for each trajectory that is missing."""
 
@@ -75,6 +80,9 @@ class Synthesis:
         judge: The model that reads them; ``None`` if programs decide alone.
         play: Plays tasks; ``None`` if a teacher writes.
         tasks: The tasks to play by kind; ``None`` if a teacher writes.
+
+    Attributes:
+        on_made: Called whenever a draft is there.
     """
 
     def __init__(
@@ -89,20 +97,37 @@ class Synthesis:
     ) -> None:
         self.subject, self.settings = subject, settings
         self._teacher, self._judge, self._play, self._tasks = teacher, judge, play, tasks
-        self.on_draft: Callable[[Draft], None] = lambda draft: None
+        self.on_made: Callable[[], None] = lambda: None
 
     @property
     def folder(self) -> Path:
         """The folder of all files."""
         return self.settings.folder
 
+    def _claim(self) -> None:
+        """Take the folder for this environment and seed.
+
+        Raises:
+            InputError: It is another's, whose drafts would count for this one.
+        """
+        path, teaching = self.folder / _OF, self.subject.teaching
+        about = hash_of(encode([teaching.policy, list(teaching.tools)]))[:16]
+        own = {"env": self.subject.env, "seed": self.settings.drawn, "policy_and_tools": about}
+        held = read_json(path) if path.is_file() else own
+        other = next((name for name in own if held.get(name) != own[name]), None)
+        if other is not None:
+            what = f"it holds a synthesis with another {other}: {held.get(other)!r}, and not {own[other]!r}"
+            raise InputError(what, where=str(self.folder), fix="Give another --out.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, encode(own) + b"\n")
+
     def filter(self, paths: Sequence[Path], format: str | None = None) -> tuple[list[Seed], list[DroppedSeed]]:
         """Read and check traces; write those that are seeds, and the others with their reasons.
 
         Raises:
-            InputError: A file cannot be read, or none of the traces is a seed.
-            Fault: The judge's model gave no readable reply.
+            InputError: A file cannot be read, none of the traces is a seed, or the folder holds another synthesis.
         """
+        self._claim()
         settings = self.settings
         seeds: list[Seed] = []
         dropped: list[DroppedSeed] = []
@@ -118,9 +143,12 @@ class Synthesis:
                 seeds.append(found)
             else:
                 dropped.append(found)
-        if self._judge is not None:
-            seeds, unsound = run_sync(self._read_seeds(seeds), inline=False)
-            dropped += unsound
+        said = self._opinions({f"seed {seed.id}": seed.messages for seed in seeds})
+        for seed in list(seeds):
+            finding = against(said.get(f"seed {seed.id}"))
+            if finding is not None:
+                seeds.remove(seed)
+                dropped.append(DroppedSeed(seed.source, (finding,)))
         write_lines(self.folder / SEEDS, (seed.to_json() for seed in seeds))
         write_lines(self.folder / SEEDS_DROPPED, (item.to_json() for item in dropped))
         if not seeds:
@@ -128,21 +156,6 @@ class Synthesis:
             what = f"none of {len(dropped)} traces is a seed{why}"
             raise InputError(what, where=", ".join(map(str, paths)), fix=f"See {self.folder / SEEDS_DROPPED}.")
         return seeds, dropped
-
-    async def _read_seeds(self, seeds: Sequence[Seed]) -> tuple[list[Seed], list[DroppedSeed]]:
-        good: list[Seed] = []
-        bad: list[DroppedSeed] = []
-        assert self._judge is not None
-        for seed in seeds:
-            found = await opinion(
-                self._judge, self.subject.teaching, f"seed {seed.id}", seed.messages, self.settings.drawn
-            )
-            if found.good:
-                good.append(seed)
-            else:
-                code = "incomplete" if not found.complete else "unsound"
-                bad.append(DroppedSeed(seed.source, (Finding(code, 0, found.reason),)))
-        return good, bad
 
     def seeds(self) -> list[Seed]:
         """The seeds of the folder; none if there are none and trajectories are played.
@@ -198,28 +211,28 @@ class Synthesis:
         return self._rounds(self.seeds(), drafts, make=False)
 
     def _rounds(self, seeds: Sequence[Seed], drafts: Lines, *, make: bool) -> Made:
+        self._claim()
         settings = self.settings
         process = self._process(seeds)
         kept: list[JsonObject] = []
         dropped: list[JsonObject] = []
-        opinions = Lines(self.folder / _OPINIONS)
         if make:
             for number, attempts in enumerate(self._wanted(process, seeds), 1):
                 self._make(attempts, drafts, number)
-                self._check(process, [drafts.items.get(one.id) for one in attempts], kept, dropped, opinions)
+                self._check(
+                    process, [drafts.items[one.id] for one in attempts if one.id in drafts.items], kept, dropped
+                )
         else:
             there = sorted(drafts.items.values(), key=lambda item: int(item["order"]))
-            self._check(process, there, kept, dropped, opinions)
-        opinions.close()
+            self._check(process, there, kept, dropped)
         write_lines(self.folder / KEPT, kept)
         write_lines(self.folder / DROPPED, dropped)
         counts = process.counts
-        reasons: dict[str, int] = {}
-        for item in _objects(self.folder / SEEDS_DROPPED):
-            code = item["findings"][0]["code"]
-            reasons[code] = reasons.get(code, 0) + 1
+        reasons: Counter[str] = Counter()
+        if (self.folder / SEEDS_DROPPED).is_file():
+            reasons.update(item["findings"][0]["code"] for _, item in read_jsonl(self.folder / SEEDS_DROPPED))
         lacking = {kind or "all": settings.target - counts.kept[kind] for kind in self.kinds(seeds)} if make else {}
-        return Made(len(seeds), reasons, counts, {kind: some for kind, some in lacking.items() if some > 0})
+        return Made(len(seeds), dict(reasons), counts, {kind: some for kind, some in lacking.items() if some > 0})
 
     def _process(self, seeds: Sequence[Seed]) -> Postprocess:
         settings, benchmark = self.settings, Benchmark()
@@ -231,99 +244,97 @@ class Synthesis:
         return Postprocess(self.subject, known, benchmark, near=settings.near, cut=settings.cut, least=settings.least)
 
     def _wanted(self, process: Postprocess, seeds: Sequence[Seed]) -> Iterator[list[Attempt]]:
-        """The attempts of each round: as many as the kinds lack; a kind ends with its target, or with its tries."""
-        settings, order = self.settings, 0
+        """The attempts of each round: as many as kinds lack. A kind ends with its target, its tries or its tasks."""
+        settings, tasks, order = self.settings, self._tasks, 0
         tried = dict.fromkeys(self.kinds(seeds), 0)
         while True:
             attempts: list[Attempt] = []
             for kind, done in tried.items():
                 lacking = settings.target - process.counts.kept[kind]
-                most = settings.target * settings.tries - done
-                for number in range(done, done + min(most, round(lacking * _SPARE + 0.5) if lacking > 0 else 0)):
+                upto = min(settings.target * settings.tries, done + (math.ceil(lacking * _SPARE) if lacking > 0 else 0))
+                for number in range(done, upto):
+                    if tasks is not None and tasks.get(kind, number) is None:
+                        break
                     attempts.append(Attempt(f"{settings.way}-{kind or 'any'}-{number}", order, kind, number))
                     order += 1
                     tried[kind] = number + 1
             if not attempts:
                 return
-            before = len(attempts)
             yield attempts
-            if (
-                settings.way == "played"
-                and before
-                and not any(self._tasks is not None and self._tasks.get(one.kind, one.number) for one in attempts)
-            ):
-                return
 
     def _make(self, attempts: Sequence[Attempt], drafts: Lines, number: int) -> None:
         """Make the drafts that are missing; faults of an earlier run are tried again."""
-        missing = [one for one in attempts if "fault" in drafts.items.get(one.id, {"fault": ""})]
-        if not missing:
-            return
         drafts.check_room()
-        if self.settings.way == "single":
-
-            def take(draft: Draft) -> None:
-                drafts.add(draft.to_json())
-                self.on_draft(draft)
-
-            work = write_all(
-                self.teacher(), missing, concurrency=self.settings.at_once, before=drafts.check_room, on_draft=take
-            )
-            run_sync(work, inline=False)
+        if self._tasks is not None:
+            self._play_all(attempts, drafts, number)
             return
+        teacher = self.teacher()
+        held = {one.id: drafts.items.get(one.id, {"fault": ""}) for one in attempts}
+        missing = [
+            one for one in attempts if "fault" in held[one.id] or held[one.id]["seed"] != teacher.seed_of(one).id
+        ]
+        in_a_row = 0
+
+        def take(draft: Draft) -> None:
+            nonlocal in_a_row
+            drafts.add(draft.to_json())
+            self.on_made()
+            in_a_row = in_a_row + 1 if draft.fault else 0
+            if in_a_row == _FAULTS:
+                what = f"{_FAULTS} replies in a row hold nothing; the last: {draft.fault}"
+                raise InputError(what, where="the teacher's model", fix="Mend it; the same command goes on.")
+
+        at_once = self.settings.at_once
+        work = write_all(teacher, missing, concurrency=at_once, before=drafts.check_room, on_draft=take)
+        run_sync(work, inline=False)
+
+    def _play_all(self, attempts: Sequence[Attempt], drafts: Lines, number: int) -> None:
         assert self._play is not None
         assert self._tasks is not None
-        wanted = tasks_for(attempts, self._tasks)
-        if wanted:
-            for record in self._play([*wanted], f"episodes-{number}.jsonl"):
-                draft = draft_of(record, wanted[record.task])
-                drafts.add(draft.to_json())
-                self.on_draft(draft)
+        if all("fault" not in drafts.items.get(one.id, {"fault": ""}) for one in attempts):
+            return
+        tasks = [self._tasks.get(one.kind, one.number) for one in attempts]
+        wanted = {task.id: one for task, one in zip(tasks, attempts, strict=True) if task is not None}
+        for record in self._play([*wanted], f"episodes-{number}.jsonl"):
+            drafts.add(draft_of(record, wanted[record.task]).to_json())
 
     def _check(
         self,
         process: Postprocess,
-        drafts: Sequence[Mapping[str, Any] | None],
+        drafts: Iterable[Mapping[str, Any]],
         kept: list[JsonObject],
         dropped: list[JsonObject],
-        opinions: Lines,
     ) -> None:
-        for item in drafts:
-            if item is None:
-                continue
-            draft = Draft.from_json(dict(item))
-            found = process.check(draft)
-            if isinstance(found, list):
-                dropped.append({"id": draft.id, "kind": draft.kind, "findings": [one.to_json() for one in found]})
-            elif found is not None and self._judge is not None:
-                said = self._opinion(draft, found, opinions)
-                found["checks"]["judge"] = said
-                if said.get("fault") or not (said["complete"] and said["sound"]):
-                    code = "unread" if said.get("fault") else "incomplete" if not said["complete"] else "unsound"
-                    finding = Finding(code, 0, str(said.get("reason") or said.get("fault")))
-                    process.reject(draft.kind, finding)
-                    dropped.append({"id": draft.id, "kind": draft.kind, "findings": [finding.to_json()]})
-                else:
-                    kept.append(found)
-            elif found is not None:
-                kept.append(found)
+        found = [(draft, process.check(draft)) for draft in (Draft.from_json(dict(item)) for item in drafts)]
+        passed = {f"{draft.id}:{one.row['content']}": one for draft, one in found if isinstance(one, Kept)}
+        said = self._opinions({name: one.messages for name, one in passed.items()})
+        for draft, one in found:
+            findings = one if isinstance(one, list) else []
+            if isinstance(one, Kept):
+                opinion = said.get(f"{draft.id}:{one.row['content']}")
+                finding = against(opinion)
+                if finding is None:
+                    kept.append(one.row if opinion is None else _with_opinion(one.row, opinion))
+                    continue
+                process.reject(draft.kind, finding)
+                findings = [finding]
+            if findings:
+                dropped.append({"id": draft.id, "kind": draft.kind, "findings": [each.to_json() for each in findings]})
 
-    def _opinion(self, draft: Draft, row: JsonObject, opinions: Lines) -> JsonObject:
-        """What the judge's model thinks of a trajectory, asked once for each content."""
-        name = f"{draft.id}:{row['content']}"
-        if name not in opinions.items or "fault" in opinions.items[name]:
-            messages = from_text(draft.text).messages if draft.way == "single" else list(draft.messages)
-            assert self._judge is not None
-            try:
-                asked = opinion(self._judge, self.subject.teaching, name, messages, self.settings.drawn)
-                said = run_sync(asked, inline=False)
-                opinions.add({"id": name, **said.to_json()})
-            except Fault as fault:
-                opinions.add({"id": name, "fault": f"{fault.kind}: {fault.message}"})
-        return {key: value for key, value in opinions.items[name].items() if key != "id"}
+    def _opinions(self, named: Mapping[str, Sequence[Message]]) -> Mapping[str, JsonObject]:
+        """What the judge's model thinks of trajectories by their names, each asked once; none without a judge."""
+        judge = self._judge
+        if judge is None:
+            return {}
+        held = Lines(self.folder / _OPINIONS)
+        missing = {name: messages for name, messages in named.items() if "fault" in held.items.get(name, {"fault": ""})}
+        try:
+            run_sync(opinions(judge, self.subject.teaching, missing, self.settings, held.add), inline=False)
+        finally:
+            held.close()
+        return {name: held.items[name] for name in named}
 
 
-def _objects(path: Path) -> list[JsonObject]:
-    from simia_gym.common.files import read_jsonl
-
-    return [value for _, value in read_jsonl(path)] if path.is_file() else []
+def _with_opinion(row: JsonObject, opinion: JsonObject) -> JsonObject:
+    about = {name: value for name, value in opinion.items() if name != "id"}
+    return {**row, "checks": {**row["checks"], "judge": about}}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
-
 from simia_gym.assembly.suite import Suite
 from simia_gym.conversations import conversation_of
 from simia_gym.errors import InputError
@@ -31,36 +28,27 @@ class TasksOfKind:
     def kinds(self, looked_at: int = 300) -> list[str]:
         """The kinds of the first tasks."""
         self._look(min(looked_at, len(self._tasks)) - 1)
-        return sorted(self._found)
+        return sorted(kind for kind, tasks in self._found.items() if tasks)
 
     def get(self, kind: str, number: int) -> Task | None:
         """The task of a number of its kind, from 0; ``None`` if there are fewer. Without a kind, of all tasks."""
         if not kind:
             return self._tasks[number] if number < len(self._tasks) else None
-        since = self._next
-        while len(self._found.get(kind, ())) <= number:
-            before = len(self._found.get(kind, ()))
-            if self._next >= len(self._tasks) or self._next - since > _LOOKED_AT:
+        found = self._found.setdefault(kind, [])
+        looked_at = 0
+        while len(found) <= number:
+            if self._next >= len(self._tasks) or looked_at == _LOOKED_AT:
                 return None
+            before = len(found)
             self._look(self._next)
-            since = self._next if len(self._found.get(kind, ())) > before else since
-        return self._found[kind][number]
+            looked_at = looked_at + 1 if len(found) == before else 0
+        return found[number]
 
     def _look(self, upto: int) -> None:
         while self._next <= upto:
             task = self._tasks[self._next]
             self._found.setdefault(task.kind, []).append(task)
             self._next += 1
-
-
-def tasks_for(attempts: Sequence[Attempt], tasks: TasksOfKind) -> dict[str, Attempt]:
-    """The task of each attempt by its id, without attempts for which there is no task left."""
-    found = {}
-    for attempt in attempts:
-        task = tasks.get(attempt.kind, attempt.number)
-        if task is not None:
-            found[task.id] = attempt
-    return found
 
 
 def draft_of(record: Record, attempt: Attempt) -> Draft:
@@ -80,12 +68,3 @@ def draft_of(record: Record, attempt: Attempt) -> Draft:
         "key": record.key,
     }
     return Draft.from_json({**about, "messages": list(found.messages), "facts": facts})
-
-
-def rounds() -> Iterator[str]:
-    """Names of the record files, one for each round of attempts."""
-    return (f"episodes-{number}.jsonl" for number in count(1))
-
-
-PlayTasks = Callable[[Sequence[str], str], Sequence[Record]]
-"""Plays tasks, given their ids and the name of the record file, and returns their records."""

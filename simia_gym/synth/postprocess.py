@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.synth.domains import Subject
@@ -17,6 +18,8 @@ from simia_gym.trajectories.findings import Finding
 from simia_gym.trajectories.written import UnreadableText, from_text
 from simia_gym.types import JsonObject, Message
 
+_OF_A_BEGINNING = ("unanswered_call", "no_answer")
+"""What is found in a trajectory that was cut before a mistake, and is no mistake in it."""
 KEPT, DROPPED = "trajectories.jsonl", "dropped.jsonl"
 
 
@@ -46,6 +49,13 @@ class Counts:
             name: dict(sorted(value.items())) if isinstance(value, Counter) else value
             for name, value in vars(self).items()
         }
+
+
+class Kept(NamedTuple):
+    """A trajectory that passed: its line, and its messages with calls in OpenAI's layout."""
+
+    row: JsonObject
+    messages: list[Message]
 
 
 class Postprocess:
@@ -80,11 +90,11 @@ class Postprocess:
             self._known.find(f"seed {seed.id}", seed.messages)
         self.counts = Counts()
 
-    def check(self, draft: Draft) -> JsonObject | list[Finding] | None:
+    def check(self, draft: Draft) -> Kept | list[Finding] | None:
         """Check a draft.
 
         Returns:
-            The row of a kept trajectory; the findings of a dropped one; ``None`` if a fault left nothing to check.
+            A kept trajectory; the findings of a dropped one; ``None`` if a fault left nothing to check.
         """
         counts = self.counts
         counts.drafts += 1
@@ -102,16 +112,7 @@ class Postprocess:
         was_cut = False
         if findings and self._cut:
             rest = cut_before(messages, findings)
-            again = (
-                []
-                if rest is None
-                else [
-                    f
-                    for f in examine(rest, self._subject.tools)
-                    if f.code != "unanswered_call" and f.code != "no_answer"
-                ]
-            )
-            if rest is not None and not again:
+            if rest is not None and all(one.code in _OF_A_BEGINNING for one in examine(rest, self._subject.tools)):
                 messages, findings, was_cut = rest, [], True
         if findings:
             return self._dropped(findings)
@@ -124,7 +125,7 @@ class Postprocess:
         counts.kept[draft.kind] += 1
         counts.repaired += repaired > 0
         counts.cut += was_cut
-        return self._row(draft, messages, repaired, was_cut)
+        return Kept(self._row(draft, messages, repaired, was_cut), messages)
 
     def reject(self, kind: str, finding: Finding) -> None:
         """Count a kept trajectory of a kind as dropped after all."""
@@ -144,7 +145,8 @@ class Postprocess:
     def _row(self, draft: Draft, messages: list[Message], repaired: int, was_cut: bool) -> JsonObject:
         """The line of a kept trajectory: OpenAI's chat layout with what is known of it."""
         subject, seed = self._subject, self._seeds.get(draft.seed)
-        said = subject.in_grammar(messages)
+        # What was played stands as it was said; what was written, as a policy would say it.
+        said = draft.messages[: len(messages)] if draft.way == "played" else subject.in_grammar(messages)
         name = "" if subject.domain is None else subject.domain.name
         row: JsonObject = {
             "id": draft.id,

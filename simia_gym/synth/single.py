@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simia_gym.errors import Fault
@@ -12,6 +11,7 @@ from simia_gym.llm.types import ChatModel, ChatRequest
 from simia_gym.synth.drafts import Attempt, Draft, seeds_of
 from simia_gym.synth.prompt import VARY, Teaching, teacher_prompt, variation
 from simia_gym.synth.seeds import Seed
+from simia_gym.synth.workers import at_the_same_time
 from simia_gym.types import JsonObject
 
 TEACHER = "teacher"
@@ -39,10 +39,14 @@ class Teacher:
     ) -> None:
         self._model, self._teaching, self._seeds, self._seed, self._vary = model, teaching, seeds, seed, vary
 
+    def seed_of(self, attempt: Attempt) -> Seed:
+        """The reference conversation of an attempt: those of its kind take turns."""
+        fitting = seeds_of(self._seeds, attempt.kind)
+        return fitting[attempt.number % len(fitting)]
+
     def prompt(self, attempt: Attempt) -> tuple[Prompt, Seed, JsonObject]:
         """The prompt of an attempt, its seed, and what it varies."""
-        fitting = seeds_of(self._seeds, attempt.kind)
-        seed = fitting[attempt.number % len(fitting)]
+        seed = self.seed_of(attempt)
         vary = variation(attempt.number, seed=self._seed, vary=self._vary)
         return teacher_prompt(self._teaching, seed.messages, vary, kind=attempt.kind), seed, vary
 
@@ -78,8 +82,8 @@ async def write_all(
         teacher: Who writes.
         attempts: What is wanted.
         concurrency: Most requests at the same time.
-        before: Called before each request; what it raises ends all.
-        on_draft: Called with each draft as soon as it is there.
+        before: Called before each request; what it raises ends all, and is raised.
+        on_draft: Called with each draft as soon as it is there; likewise.
     """
     waiting = iter(list(attempts))
 
@@ -88,6 +92,4 @@ async def write_all(
             before()
             on_draft(await teacher.write(attempt))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(concurrency):
-            group.create_task(work())
+    await at_the_same_time(work, concurrency)

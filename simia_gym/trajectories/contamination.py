@@ -34,6 +34,7 @@ class Benchmark:
         self._items: dict[str, set[str]] = {}
         self._seen: Counter[str] = Counter()
         self._of: dict[str, str] | None = None
+        self._sizes: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """The number of tasks."""

@@ -12,7 +12,7 @@ class Finding(NamedTuple):
     """Something wrong with a trajectory.
 
     Attributes:
-        code: Its kind, such as ``invented_id``; the keys of `CODES`.
+        code: Its kind, such as ``invented_id``.
         place: Number of the message, from 0.
         what: What is wrong, in one line.
     """
@@ -24,25 +24,6 @@ class Finding(NamedTuple):
     def to_json(self) -> JsonObject:
         """As an object."""
         return self._asdict()
-
-
-CODES: Mapping[str, str] = {
-    "no_message": "it holds no message of the agent, or begins with one",
-    "unknown_tool": "a call of a tool that is not among the tools",
-    "invalid_arguments": "arguments that the tool's schema refuses",
-    "unanswered_call": "a call without an observation",
-    "unasked_observation": "an observation of no call",
-    "empty_observation": "an observation without a text",
-    "no_answer": "it ends before the agent has answered",
-    "marker_in_text": "a message that holds the marks of another part, such as <tool_call>",
-    "repeats_itself": "the agent says or calls the same three times in a row, and is answered the same",
-    "invented_id": "an id in a call that nobody has shown or said before",
-    "other_answer": "the same call is answered otherwise, and nothing was changed in between",
-    "contradiction": "a row is shown with another value, and nothing was changed in between",
-    "denied_write": "a row is shown as it was before a change that had been confirmed",
-    "wrong_total": "an amount that is not the sum of its parts",
-}
-"""Kinds of findings, and what each means."""
 
 
 class Called(NamedTuple):

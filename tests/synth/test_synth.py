@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from simia_gym.cli.app import run as main
+from simia_gym.domain.loading import load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.oracle.server import OracleServer
 from simia_gym.record.records import read_records
+from simia_gym.synth.domains import subject_of_domain
 
 ENV = "simia/retail-v0"
 pytest.importorskip("datasketch")
@@ -112,9 +115,6 @@ def test_tools_and_a_policy_alone(
 ) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
-    from simia_gym.domain.loading import load_domain
-    from simia_gym.domain.registration import domain_path
-
     tools = [{"type": "function", "function": dict(tool["function"])} for tool in load_domain(domain_path(ENV)).tools]
     (folder / "tools.json").write_text(json.dumps(tools, default=dict))
     assert "policy" in str(
@@ -155,3 +155,50 @@ def test_without_a_model_it_says_what_to_give(traces: Path, capsys: pytest.Captu
     said = str(run(capsys, "trajectories", ENV, traces, "--out", "never", code=2)["said"])
     assert "--model" in said
     assert "--teacher-model" not in said
+
+
+def test_reading_traces_needs_no_model(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "filter", ENV, traces, "--out", tmp_path)["seeds"] == 1
+    assert "Write the new conversation." in str(run(capsys, "prompt", ENV, "--out", tmp_path)["messages"])
+
+
+def test_a_folder_is_for_one_seed(traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "filter", ENV, traces, "--out", tmp_path)
+    said = str(run(capsys, "filter", ENV, traces, "--out", tmp_path, "--seed", 1, code=2)["said"])
+    assert "another seed: 0" in said
+
+
+def test_options_of_episodes_are_refused_where_none_is_played(
+    traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (("--policy", "random"), ("--max-turns", 3)):
+        said = str(run(capsys, "trajectories", ENV, traces, "--out", tmp_path, *option, code=2)["said"])
+        assert option[0] in said
+
+
+def test_a_teacher_that_gives_nothing_ends_the_run_in_one_line(
+    traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve_in_thread(OracleOptions(model="another")) as server:
+        words = ["trajectories", ENV, traces, "--out", tmp_path, "--target", 30, "--concurrency", 4]
+        said = str(run(capsys, *words, *models(server), code=2)["said"])
+    assert "replies in a row hold nothing" in said
+    assert len(said.strip().splitlines()) == 2  # how many seeds there are, and the error
+    assert all("fault" in row for row in rows(tmp_path / "drafts.jsonl"))
+
+
+def test_words_beside_a_call_stay() -> None:
+    domain = load_domain(domain_path("simia/os-v0"))
+    subject = subject_of_domain("simia/os-v0", domain)
+    said = "Think: I look at it first.\n\nAct: bash\n\n```bash\nls\n```"
+    messages = [
+        {"role": "user", "content": "What is in /root?"},
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": "The output of the OS:\na"},
+        {"role": "assistant", "content": "Act: answer(a)"},
+    ]
+    found = subject.with_calls(messages)
+    assert found[1]["tool_calls"][0]["function"]["name"] == "bash_action"
+    assert found[1]["content"] == "I look at it first."
+    assert found[2]["role"] == "tool"
+    assert subject.in_grammar(found) == messages

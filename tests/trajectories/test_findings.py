@@ -92,7 +92,10 @@ WRONG: dict[str, tuple[str, list[Message]]] = {
     "no observation": ("unanswered_call", without(2)),
     "an observation of nothing": ("unasked_observation", without(1)),
     "an empty observation": ("empty_observation", said(2, content=" ")),
-    "ends with the user's question": ("no_answer", [*right(), {"role": "user", "content": "And?"}][:-2]),
+    "ends with an observation of nothing": (
+        "no_answer",
+        [*right()[:4], {"role": "tool", "tool_call_id": "c9", "content": "x"}],
+    ),
     "a call in the words": ("marker_in_text", said(3, content="<tool_call>{}</tool_call>")),
     "another speaker in the words": ("marker_in_text", said(3, content="Sure.\nHUMAN: yes")),
     "three times the same": ("repeats_itself", again()),
@@ -123,8 +126,6 @@ def test_a_right_trajectory_has_no_finding() -> None:
 
 @pytest.mark.parametrize(("code", "messages"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_found(code: str, messages: list[Message]) -> None:
-    if code == "no_answer":
-        messages = [*right()[:4], {"role": "tool", "tool_call_id": "c9", "content": "x"}]
     found = [finding.code for finding in examine(messages, TOOLS)]
     assert code in found, found
 

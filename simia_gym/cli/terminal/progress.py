@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -37,6 +37,38 @@ class _Spent(ProgressColumn):
     def render(self, task: Task) -> Text:
         taken = accounts().snapshot()
         return Text(in_short(taken, short=self._short) if taken else "")
+
+
+@contextmanager
+def counting(output: Output, what: str) -> Iterator[Callable[[], None]]:
+    """Show how many of something there are, with the usage of models, while the block runs.
+
+    Args:
+        output: Where to; not in a terminal it is a line every `LOG_EVERY` seconds.
+        what: Their name in the plural.
+
+    Yields:
+        The function to call for each.
+    """
+    columns = (TextColumn("{task.completed:.0f} " + what), _Spent(short=True), TimeElapsedColumn(Column(no_wrap=True)))
+    bar = Progress(*columns, console=output.console, refresh_per_second=_REFRESHES)
+    task = bar.add_task(what, total=None)
+    told = time.monotonic()
+    number = 0
+
+    def one_more() -> None:
+        nonlocal number, told
+        number += 1
+        bar.update(task, advance=1)
+        if not output.console.is_terminal and time.monotonic() - told >= LOG_EVERY:
+            told = time.monotonic()
+            output.say(f"{number} {what} so far · {in_short(accounts().snapshot())}")
+
+    if output.console.is_terminal:
+        with bar:
+            yield one_more
+    else:
+        yield one_more
 
 
 class Display:
