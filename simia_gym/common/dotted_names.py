@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import sys
 import traceback
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import SourceFileLoader
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -103,20 +106,41 @@ def _module_from_file(path: Path, spec: str, where: str) -> ModuleType:
     module = importlib.util.module_from_spec(module_spec)
     # Registered before it runs, as `import` does: dataclasses and pickle look modules up by name.
     sys.modules[name] = module
-    before = sys.dont_write_bytecode
     try:
-        # No bytecode is kept of it and of its neighbours: it misses a change of equal file size within one second.
-        sys.dont_write_bytecode = True
         exec(compile(code, str(path), "exec"), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception | SystemExit):
             raise _cannot_import(str(path), spec, where, error, str(path)) from error
         raise
-    finally:
-        sys.dont_write_bytecode = before
     return module
 
+
+class _Source(SourceFileLoader):
+    """Compiles a file whenever it is imported: bytecode misses a change of equal file size within one second."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        """Know no time, so that bytecode is neither read nor written."""
+        raise OSError
+
+
+class _Neighbours(MetaPathFinder):
+    """Finds what a folder's files import of each other, also when they do so while they run."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module of a folder's package; ``None`` for all others."""
+        if not name.startswith(_PACKAGE):
+            return None
+        found = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if found is not None and isinstance(found.loader, SourceFileLoader):
+            found.loader = _Source(found.loader.name, found.loader.path)
+        return found
+
+
+_PACKAGE = "_simia_folder_"
+sys.meta_path.insert(0, _Neighbours())
 
 _editions: dict[Path, bytes] = {}
 """The mark of all files of a folder, where it counts; see `use_edition`."""
@@ -132,7 +156,7 @@ def _folder_package(folder: Path) -> str:
     digest = hashlib.sha256(str(folder).encode() + edition)
     for neighbour in sorted(folder.glob("*.py")):
         digest.update(f"\0{neighbour.name}\0".encode() + (file_mark(neighbour) if neighbour.is_file() else b""))
-    name = f"_simia_folder_{digest.hexdigest()[:16]}"
+    name = f"{_PACKAGE}{digest.hexdigest()[:16]}"
     if name not in sys.modules:
         package = ModuleType(name, f"The Python files of {folder}.")
         package.__path__ = [str(folder)]
