@@ -26,8 +26,8 @@ from benchmarks.searched_agent import Arm, SearchedAgent, honest, parts
 from benchmarks.verdict_leak import service_of
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite, load_suite
-from simia_gym.env import transcript_text
 from simia_gym.episode import Episode
+from simia_gym.record.transcript import transcript_text
 from simia_gym.rewards import report
 from simia_gym.rollout.play import play
 from simia_gym.service import Service

@@ -23,6 +23,7 @@ from simia_gym.domain.tasks import task_from_json
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import Fault, InputError, StorageError
+from simia_gym.record.transcript import transcript_text
 from simia_gym.spaces import TextSpace
 from simia_gym.state import thaw
 from simia_gym.types import Message, PolicyAction, Step, Task
@@ -265,6 +266,12 @@ class SimiaEnv(gymnasium.Env[str, str]):
         """Give up an episode that has not ended, so that the world frees what it holds for it."""
         run_sync(self.episode.close(), inline=self.episode.inline)
 
+    def _repr_html_(self) -> str:
+        """The episode in a notebook; wrappers hide it, so that it is shown by ``env.unwrapped``."""
+        from simia_gym.rollout.look import html_of_episode
+
+        return html_of_episode(self.suite, self.episode)
+
     def render(self) -> str | None:
         """The transcript so far as text, in mode ``ansi``."""
         return transcript_text(self.episode.messages) if self.render_mode == "ansi" else None
@@ -291,19 +298,6 @@ def step_values(episode: Episode, step: Step) -> tuple[str, float, bool, bool, d
 def _plain(message: Message) -> Message:
     """A copy of an environment's message in OpenAI's layout."""
     return {name: value for name, value in message.items() if name in ("role", "content", "tool_call_id")}
-
-
-def transcript_text(messages: list[Message]) -> str:
-    """A readable transcript: one block per message, without the system message."""
-    blocks = []
-    for message in messages:
-        if message["role"] == "system":
-            continue
-        calls = [call["function"] for call in message.get("tool_calls", ())]
-        lines = [message["content"]] if message["content"] else []
-        lines += [f"-> {call['name']}({call['arguments']})" for call in calls]
-        blocks.append(f"[{message['role']}] " + "\n".join(lines))
-    return "\n".join(blocks)
 
 
 class TranscriptObservation(gymnasium.ObservationWrapper[str, str, str]):

@@ -27,10 +27,10 @@ import pytest
 from simia_gym.assembly.resources import Resources
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import load_suite
-from simia_gym.env import transcript_text
 from simia_gym.errors import Fault
 from simia_gym.llm.types import ChatRequest, Reply
 from simia_gym.oracle import serve_in_thread
+from simia_gym.record.transcript import transcript_text
 from simia_gym.rewards import report as explain
 from simia_gym.rollout.play import play
 

@@ -43,6 +43,13 @@ class PlayedEpisode:
         """The reward; ``None`` if a fault left the episode without one. It never stands for 0."""
         return self.verdict.reward if self.verdict.valid else None
 
+    def _repr_html_(self) -> str:
+        """The episode in a notebook."""
+        from simia_gym.viewer.notebook import html_of_messages
+
+        told = {name: getattr(self, name) for name in ("task", "seed", "turns", "ended")}
+        return html_of_messages(self.messages, self.verdict, **told)
+
 
 async def play_episode(
     suite: Suite,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from simia_gym.common.dotted_names import load_object
 from simia_gym.common.files import check_regular
 from simia_gym.common.json_encoding import decode, encode
 from simia_gym.errors import InputError
@@ -20,6 +21,8 @@ BEGINNING = b'{"v":2,"key":"'
 """The first bytes of every line."""
 
 _SHOWN = 40
+_PAGE = "simia_gym.viewer.notebook:html_of_record"
+"""What shows a record; pages are made from records, and so it is found by its name."""
 _EVENTS = b',"events":['
 """Where the events of a line begin; within a text its quotes would be escaped."""
 _AS_WRITTEN = "Give a file that `simia rollout` wrote, as it wrote it."
@@ -150,6 +153,11 @@ class Record:
                 said["verdict"] = {name: value for name, value in event.items() if name not in ("i", "type")}
         verdict = said.get("verdict", {})
         return said | {name: verdict.get(name) for name in ("reward", "valid", "success", "score", "fault")}
+
+    def _repr_html_(self) -> str:
+        """The episode in a notebook."""
+        show: Any = load_object(_PAGE)
+        return str(show(self))
 
     @property
     def actions(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -47,6 +48,19 @@ def transcript(record: Record, *, native: bool = True) -> list[Message]:
         elif kind == "transition":
             messages.append(_answer(event, as_tool))
     return messages
+
+
+def transcript_text(messages: Sequence[Message]) -> str:
+    """A readable transcript: one block per message, without the system message."""
+    blocks = []
+    for message in messages:
+        if message["role"] == "system":
+            continue
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        lines = [message["content"]] if message["content"] else []
+        lines += [f"-> {call['name']}({call['arguments']})" for call in calls]
+        blocks.append(f"[{message['role']}] " + "\n".join(lines))
+    return "\n".join(blocks)
 
 
 def is_native(record: Record) -> bool:

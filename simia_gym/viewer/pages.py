@@ -94,7 +94,7 @@ def item_of(row: Row, record: Record, panels: Panels | None, last: int, times: T
     """Prepare an episode for a template."""
     times = times or Times()
     cited: dict[int, list[str]] = {}
-    for one in record.verdict["criteria"]:
+    for one in record.verdict.get("criteria", ()):
         for piece in one["evidence"]:
             names = cited.setdefault(piece["event"], [])
             if one["id"] not in names:
@@ -176,7 +176,7 @@ def render(template: str, **values: Any) -> Iterator[str]:
     """The parts of a page, one after the other, so that no page has to be held whole."""
     # Whoever draws a chart imports matplotlib; what is said here keeps a missing one from being a traceback.
     own = {"most": MOST_ROWS, "policy": policy(), "style": _own("style.css"), "script": _own("script.js")}
-    return iter(_environment().get_template(f"{template}.html.jinja").generate(**own, **values))
+    return iter(_environment().get_template(f"{template}.html.jinja").generate(**{**own, **values}))
 
 
 def list_values(overview: Overview, title: str) -> dict[str, Any]:

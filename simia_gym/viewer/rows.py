@@ -85,7 +85,7 @@ class Overview:
     def add(self, record: Record, path: Path, offset: int) -> Row:
         """Add an episode."""
         missed = []
-        for item in record.verdict["criteria"]:
+        for item in record.verdict.get("criteria", ()):
             if item["passed"] is not None:
                 self._kinds[item["id"]] = item["kind"]
                 self._judged[item["id"]] += 1

@@ -110,11 +110,13 @@ class Conversation:
         steps: The steps.
         judged: What models wrote when the episode was judged.
         notes: What could not be shown, and why.
+        unit: What the steps are numbered by: ``event``, or ``message`` where only messages are known.
     """
 
     steps: list[Step] = field(default_factory=list)
     judged: list[Reply] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unit: str = "event"
 
 
 def conversation(
@@ -182,9 +184,7 @@ class _Reading:
             self._say(number, event, "agent", event["say"], said=True)
         told: dict[str, Any] = {}
         if call is not None:
-            arguments = pretty(call["arguments"])
-            brief = ", ".join(f"{name}={pretty(value, flat=True)}" for name, value in call["arguments"].items())
-            told = {"call": call["name"], "arguments": cut(arguments), "brief": brief[:200]}
+            told = called(call["name"], call["arguments"])
         who = "error" if event["outcome"] == "error" else event["speaker"]
         code = event["error_code"] or ""
         by = str(event["meta"].get("route", ""))
@@ -258,6 +258,12 @@ def _written(event: JsonObject) -> dict[str, Any]:
     tokens = f"{usage.get('prompt', 0):,} in, {usage.get('completion', 0):,} out" if usage else ""
     told = {name: event[name] for name in ("role", "purpose", "model")}
     return {**told, "text": cut(event["reply"]), "tokens": tokens}
+
+
+def called(name: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What a step says of a call."""
+    brief = ", ".join(f"{each}={pretty(value, flat=True)}" for each, value in arguments.items())
+    return {"call": name, "arguments": cut(pretty(arguments)), "brief": brief[:200]}
 
 
 def cut(text: str) -> str:

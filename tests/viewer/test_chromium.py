@@ -101,6 +101,21 @@ def test_no_text_of_a_record_runs_or_loads_anything(chromium: Chromium, tmp_path
     assert_calm(chromium, address)
 
 
+def test_an_episode_in_a_notebook_runs_and_loads_nothing(chromium: Chromium, tmp_path: Path) -> None:
+    sys.path.insert(0, str(tmp_path))
+    try:
+        words = ["--policy", hostile_policy(tmp_path), "--episodes", "6", "--concurrency", "1"]
+        record = play(tmp_path / "hostile.jsonl", *words)
+    finally:
+        sys.path.remove(str(tmp_path))
+    out = tmp_path / "notebook.html"
+    shown = "".join(one._repr_html_() for one in read_records(record))
+    out.write_text(f"<!DOCTYPE html><meta charset=utf-8><title>notebook</title>{shown}", encoding="utf-8")
+    opened(chromium, out.as_uri())
+    assert value(chromium, "[document.title, frames.length]") == ["notebook", 6]
+    assert_calm(chromium, out.as_uri())
+
+
 def test_the_whole_page_can_be_used_by_keys(chromium: Chromium, record: Path) -> None:
     out = record.with_name("keys.html")
     assert run(["view", str(record), "--out", str(out)]) == 0
