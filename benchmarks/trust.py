@@ -67,6 +67,7 @@ def compared(row: str, *words: str, shown: str = "") -> dict[str, Any]:
         "env": found["env"],
         "command": command,
         "episodes": found["left"]["episodes"],
+        "faults": found["right"]["invalid"],
         "figures": figures,
         "policies": {one["policy"]: [one["left"]["value"], one["right"]["value"]] for one in found["policies"]},
     }
@@ -106,13 +107,22 @@ def injected(env: str, kind: str, *, stubborn: bool) -> dict[str, Any]:
 
 
 def recorded(data: Path) -> Iterator[dict[str, Any]]:
-    """Recorded rollouts of tau2-bench, run again."""
+    """Recorded rollouts of tau2-bench, run again in the worlds, and forced on models without mistakes."""
     for name in ("retail", "airline"):
         given = {"--data": data / "tau2" / name, "--rollouts": data / "rollouts" / f"{name}_tau2.jsonl"}
         words = [f"simia/{name}-v0", "--left", "recorded", "--right", "world"]
         shown = f"{shlex.join(['simia', 'compare', *words])} --data tau2/{name} --rollouts {name}_tau2.jsonl"
         more = [word for flag, path in given.items() for word in (flag, str(path.resolve()))]
         yield compared("recorded", *words, *more, shown=shown)
+        for exact, drift in ((True, False), (False, False), (False, True)):
+            with in_folder(), serve_in_thread(OracleOptions(plausible=not exact)) as server:
+                words[-1:] = ["llm"]
+                how = ["--drift" if drift else "--open-loop", "--model", "oracle", "--out", "sides"]
+                shown = (
+                    f"{shlex.join(['simia', 'compare', *words, *how])} --data tau2/{name} --rollouts {name}_tau2.jsonl"
+                )
+                found = compared("forced", *words, *how, *more, "--base-url", server.base_url, shown=shown)
+            yield {**found, "mode": "drift" if drift else "open loop", "exact": exact}
 
 
 def found_of(row: Mapping[str, Any]) -> int:
@@ -131,6 +141,9 @@ def page_rows(found: Mapping[str, Any]) -> Iterator[str]:
             cells += map(str, (row["injected"], row["repaired"]))
             seen = found_of(row)
             cells += [str(seen), _cell(figures["observation"]), _cell(figures["changes"]), str(row["faults"])]
+        elif row["row"] == "forced":
+            cells = [env, "exact" if row["exact"] else "plausible", row["mode"], str(row["episodes"])]
+            cells += [_cell(figures[name]) for name in ("observation", "changes", "reward")] + [str(row["faults"])]
         else:
             names = ("observation", "final_state", "reward", "policy_order")
             cells = [env, str(row["episodes"]), *(_cell(figures[name], share=name != "policy_order") for name in names)]

@@ -18,16 +18,18 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from simia_gym.actions.calls import call_message
 from simia_gym.common.files import read_json, read_jsonl
 from simia_gym.common.formatting import one_line, shown
 from simia_gym.common.json_encoding import decode
 from simia_gym.common.validation import validated
 from simia_gym.domain.domain import Domain
+from simia_gym.domain.goal import goal_of
 from simia_gym.domain.recorded import RecordedCall, RecordedRollout
 from simia_gym.domain.world import World
 from simia_gym.errors import Fault, InputError
 from simia_gym.state import State
-from simia_gym.types import JsonObject, ToolCall
+from simia_gym.types import JsonObject, Message, Op, Task, ToolCall
 
 BASIS = "database*communicate"
 SHOWN = 5
@@ -115,12 +117,35 @@ class Recording(BaseModel):
         Raises:
             ValueError: A tool message answers no call.
         """
+        return [(call, answer) for _, call, answer in self._answered()]
+
+    def said(self) -> Iterator[Message]:
+        """What user and agent said, from the user's first message on, with the calls that were answered."""
+        answered: dict[int, list[ToolCall]] = {}
+        for index, call, _ in self._answered():
+            answered.setdefault(index, []).append(call)
+        begun = False
+        for index, message in enumerate(self.messages):
+            begun = begun or message.role == "user"
+            content = message.content if isinstance(message.content, str) else ""
+            calls = answered.get(index, [])
+            if not begun or message.role not in ("user", "assistant"):
+                continue
+            if calls:
+                yield call_message(*calls, content=content, as_text=True)
+            elif not message.tool_calls:
+                yield {"role": message.role, "content": content}
+
+    def _answered(self) -> list[tuple[int, ToolCall, str]]:
+        """The answered calls in order: index of the message that makes it, the call, the answer."""
         calls: list[ToolCall] = []
+        makers: list[int] = []
         answers: dict[int, str] = {}
         open_calls: list[int] = []
         for index, message in enumerate(self.messages):
             for call in message.tool_calls or ():
                 open_calls.append(len(calls))
+                makers.append(index)
                 calls.append(ToolCall(call.name, call.arguments, call.id))
             if message.role != "tool":
                 continue
@@ -131,7 +156,7 @@ class Recording(BaseModel):
             number = (fitting or open_calls)[0]
             open_calls.remove(number)
             answers[number] = message.content if isinstance(message.content, str) else ""
-        return [(calls[number], answers[number]) for number in sorted(answers)]
+        return [(makers[number], calls[number], answers[number]) for number in sorted(answers)]
 
 
 def verify_rollouts(domain: Domain, *, rollouts: Path | None, data: Path | None = None) -> JsonObject:
@@ -255,16 +280,35 @@ def _executed(world: World, base: State, rollouts: Path, domain: str | None) -> 
             got, state = _execute(world, state, call)
             errors = (text.startswith("Error") for text in (expected, got))
             calls.append(RecordedCall(call, expected, got, *errors))
+        gold = world.replay(base, recording.gold)
         parts = {
-            "database": same_database(state, world.replay(base, recording.gold)),
+            "database": same_database(state, gold),
             "told": recording.told,
             "ended": recording.ended,
         }
         reward, recorded, db_match = float(all(parts.values())), recording.reward, recording.db_match
         gold_known = recording.gold or (recorded == reward if db_match is None else db_match == parts["database"])
-        turns = sum(message.role == "assistant" for message in recording.messages)
-        played = RecordedRollout(recording.id, number, tuple(calls), turns, recorded, reward if gold_known else None)
+        played = RecordedRollout(
+            id=recording.id,
+            line=number,
+            calls=tuple(calls),
+            turns=sum(message.role == "assistant" for message in recording.messages),
+            expected=recorded,
+            reward=reward if gold_known else None,
+            task=_task(recording, goal_of(base, gold)),
+            messages=tuple(recording.said()),
+            ended=recording.ended,
+        )
         yield _Executed(played, parts)
+
+
+def _task(recording: Recording, goal: tuple[Op, ...]) -> Task:
+    """The task of a recorded episode, as the domain plays it with the benchmark's data."""
+    told = {"communicate_info": recording.communicate_info or recording.outputs or []}
+    brief = {"type": "brief", "reason": "", "known": "", "unknown": "", "instructions": ""}
+    return Task(
+        id=recording.id, split="test", kind="tau2", user=brief, gold=tuple(recording.gold), goal=goal, options=told
+    )
 
 
 def _execute(world: World, state: State, call: ToolCall) -> tuple[str, State]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,17 +22,20 @@ from simia_gym.common.formatting import slug
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.output import Output
 from simia_gym.common.writing import check_output, write_whole
+from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import resolve_env
+from simia_gym.episode import Episode
 from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.compare import compare_records
 from simia_gym.evaluation.comparing.comparison import MARK, Comparison
 from simia_gym.evaluation.comparing.files import Records, record_files
 from simia_gym.evaluation.comparing.forced import Forcing, Mode
 from simia_gym.evaluation.comparing.page import comparison_page
-from simia_gym.evaluation.comparing.recorded import RECORDED, compare_recorded
+from simia_gym.evaluation.comparing.recorded import compare_recorded
+from simia_gym.evaluation.comparing.rollouts import RECORDED, Rollouts
 from simia_gym.evaluation.comparing.sides import SideSpec, read_side
 from simia_gym.evaluation.comparing.tables import comparison_parts
-from simia_gym.rollout.run import Ended, Run, RunSettings, opened
+from simia_gym.rollout.run import EXPERT, Ended, Run, RunSettings, opened
 from simia_gym.types import JsonObject
 from simia_gym.viewer.pages import MARK as PAGE
 from simia_gym.viewer.pages import require_view, write_page
@@ -70,7 +74,7 @@ def compare_sides(
         Path | None,
         typer.Option(metavar="FILE", help="Recorded rollouts of the real benchmark, for --left recorded."),
     ] = None,
-    policies: Annotated[str, typer.Option(metavar="P,Q", help="The policies to play, with commas between.")] = "expert",
+    policies: Annotated[str, typer.Option(metavar="P,Q", help="The policies to play, with commas between.")] = EXPERT,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the records that are played.")] = None,
     open_loop: Annotated[
         bool, typer.Option(help="Force the left side's actions on the right side, each step in the left side's state.")
@@ -108,8 +112,12 @@ def compare_sides(
     if html is not None:
         require_view()
         check_output(html, "--html", (PAGE,), [Path(word) for word in words if Path(word).is_file()])
-    if left == RECORDED or rollouts is not None:
-        real = _Recorded(words, left, right, rollouts, {"--out": out, "--open-loop": open_loop, "--html": html})
+    real = _Recorded(words, left, right, rollouts) if left == RECORDED or rollouts is not None else None
+    if real is not None and right == WORLD and out is None:
+        for flag, given in {"--open-loop": open_loop, "--drift": drift, "--html": html is not None}.items():
+            if given:
+                what = "it needs a record, and without --out the rollouts run again in memory"
+                raise InputError(what, where=flag, fix="Add --out DIR.")
         return _show(output, real.compare(typed, settings.seed), min_agreement, max_flips, report)
     code, labels, shared = 0, None, typed.make(ModelSources).role
     prices = shared, shared
@@ -122,15 +130,22 @@ def compare_sides(
         if open_loop and drift:
             raise InputError("open loop and drift are two ways", where="--drift", fix="Give one of them.")
         mode: Mode | None = "open-loop" if open_loop else "drift" if drift else None
-        sides = (read_side(left, "--left"), read_side(right, "--right"))
-        playing = _Playing(typed, words[0], policies.split(","), out, mode, output, verbose)
+        rolled = None if real is None else real.read(typed, settings.seed, policies)
+        if real is None:
+            sides = (read_side(left, "--left"), read_side(right, "--right"))
+        else:
+            sides, mode = (real.side, read_side(right, "--right")), mode or "drift"
+        playing = _Playing(typed, words[0], policies.split(","), out, mode, output, verbose, rolled)
         code, paths = playing.play(*sides)
         prices = _with(shared, sides[0]), _with(shared, sides[1])
-        labels = (left, right if left != right else f"{right} (right)")
+        labels = (sides[0].text, right if left != right else f"{right} (right)")
         if code not in (0, 1):
             return code
     with closing(Records([paths[0]])) as first, closing(Records([paths[1]])) as second:
         found = compare_records(first, second, labels=labels, seed=settings.seed, prices=prices)
+        if real is not None:
+            simulated = found.compared.get("simulator", (WORLD, WORLD))[1]
+            found = replace(found, compared={**found.compared, "simulator": (RECORDED, simulated)})
         if html is not None:
             write_page(html, comparison_page(found, first, second))
             output.say(f"page: {html}")
@@ -162,40 +177,47 @@ def _with(shared: Mapping[str, Mapping[str, Any]], side: SideSpec) -> dict[str, 
 
 
 class _Recorded:
-    """Recorded rollouts of the real benchmark as the left side, and the domain's world as the right one.
+    """Recorded rollouts of the real benchmark as the left side.
 
     Raises:
         InputError: The command asks for something else.
     """
 
-    def __init__(
-        self,
-        words: list[str],
-        left: str | None,
-        right: str | None,
-        rollouts: Path | None,
-        more: dict[str, object],
-    ) -> None:
+    def __init__(self, words: list[str], left: str | None, right: str | None, rollouts: Path | None) -> None:
         if rollouts is None:
             raise InputError("no recorded rollouts are named", where="--left", fix="Add --rollouts FILE.")
-        if left != RECORDED or right != WORLD or len(words) != 1:
-            what = "recorded rollouts are run again in the world of one environment"
-            fix = "Give ENV --data DIR --left recorded --rollouts FILE --right world."
+        if left != RECORDED or right is None or len(words) != 1:
+            what = "recorded rollouts are the left side of one environment"
+            fix = "Give ENV --data DIR --left recorded --rollouts FILE --right world, or --right llm --out DIR."
             raise InputError(what, where="--rollouts", fix=fix)
-        for flag in [flag for flag, value in more.items() if value]:
-            what = "nothing is played anew where recorded rollouts run again"
-            raise InputError(what, where=flag, fix="Leave it out.")
         self.env, self.rollouts = words[0], rollouts
 
+    @property
+    def side(self) -> SideSpec:
+        """How they become a record: with the changes that the domain's world makes."""
+        return SideSpec(f"{RECORDED} {self.rollouts.name}", None, {"simulator": WORLD}, {})
+
     def compare(self, typed: Typed, seed: int) -> Comparison:
-        """Run them again."""
+        """Run them again in the world."""
+        env, domain, data = self._domain(typed)
+        return compare_recorded(env, domain, self.rollouts, data=data, seed=seed)
+
+    def read(self, typed: Typed, seed: int, policies: str) -> Rollouts:
+        """Read them as tasks that are played."""
+        refused = [option.flag for option in typed.changed() if option.name in ("trials", "split", "generated")]
+        if policies != EXPERT or refused:
+            what = "each recorded rollout is a task that is played once, by what was done in it"
+            raise InputError(what, where=(*refused, "--policies")[0], fix="Leave it out.")
+        _, domain, data = self._domain(typed)
+        return Rollouts(domain, self.rollouts, data=data, seed=seed)
+
+    def _domain(self, typed: Typed) -> tuple[str, Domain, Path | None]:
         chosen = {
             name: value for name, value in typed.values(EnvConfig).items() if name in ("domain", "data", "options")
         }
         env, domain = resolve_env(self.env, chosen.pop("domain", None))
         config = EnvConfig(env=env, domain=domain, **chosen)
-        data = None if config.data is None else Path(config.data)
-        return compare_recorded(env, domain_of(config), self.rollouts, data=data, seed=seed)
+        return env, domain_of(config), None if config.data is None else Path(config.data)
 
 
 class _Playing:
@@ -210,13 +232,14 @@ class _Playing:
         mode: Mode | None,
         output: Output,
         verbose: bool,
+        rolled: Rollouts | None = None,
     ) -> None:
         if out is None:
             raise InputError("the records need a place", where="--out", fix="Give --out DIR.")
         if out.exists() and not out.is_dir():
             raise InputError("is no folder", where=f"--out {out}", fix="Give another folder.")
         self.typed, self.env, self.policies, self.out = typed, env, policies, out
-        self.mode, self.output, self.verbose = mode, output, verbose
+        self.mode, self.output, self.verbose, self.rolled = mode, output, verbose, rolled
         self.settings, self.sources = typed.make(RunSettings), typed.make(ModelSources)
 
     def play(self, left: SideSpec, right: SideSpec) -> tuple[int, list[Path]]:
@@ -244,17 +267,26 @@ class _Playing:
             sources = replace(sources, **nothing)
             resources = Resources(budget=resources.budget, cassette=resources.cassette)
         players = self.policies if reference is None else record_files([reference])
+        if self.rolled is not None and reference is None:
+            players = [RECORDED]
         for player in players:
-            if isinstance(player, str):
+            if isinstance(player, str) and self.rolled is not None:
+                settings = replace(self.settings, policy=_ANYBODY, out=folder / f"{RECORDED}.jsonl")
+                run = Run(self._config(side), settings, sources, resources, self.rolled.tasks)
+                run.force(RECORDED, self.rolled.content_hash, RECORDED, self.rolled)
+                run.suite.prepare_episode = self.rolled.prepare
+            elif isinstance(player, str):
                 settings = replace(self.settings, policy=player, out=folder / f"{slug(player)}.jsonl")
                 run = Run(self._config(side), settings, sources, resources)
             else:
                 assert self.mode is not None
                 settings = replace(self.settings, policy=_ANYBODY, out=folder / player.name)
-                run = Run(self._config(side), settings, sources, resources)
+                rolled = self.rolled
+                run = Run(self._config(side), settings, sources, resources, None if rolled is None else rolled.tasks)
                 forcing = Forcing(player, self.mode)
                 run.force(forcing.policy, forcing.policy_hash, self.mode, forcing)
-                run.suite.prepare_episode = forcing.prepare
+                prepares = [forcing.prepare] if rolled is None else [forcing.prepare, rolled.judge]
+                run.suite.prepare_episode = partial(_each, prepares)
             self.output.say(f"\n{side.text} · {run.policy}")
             codes.append(play_and_show(self.output, run, self._tell, verbose=self.verbose))
             if codes[-1] > 1:
@@ -270,6 +302,8 @@ class _Playing:
         chosen |= side.settings
         if chosen.get("simulator") != "hybrid":
             chosen.pop("routes", None)
+        if self.rolled is not None:
+            chosen = {"max_turns": self.rolled.turns + 1, **chosen, "split": "all"}
         if _without_models(side):
             fields, roles = EnvConfig.fields(), {}
             for name in [name for name in chosen if name in fields and name not in side.settings]:
@@ -281,6 +315,11 @@ class _Playing:
     def _tell(self, output: Output, run: Run, ended: Ended, facts: JsonObject, lines: list[str]) -> None:
         for line in lines:
             output.say(line)
+
+
+def _each(prepares: Sequence[Callable[[Episode], None]], episode: Episode) -> None:
+    for prepare in prepares:
+        prepare(episode)
 
 
 def _without_models(side: SideSpec) -> bool:

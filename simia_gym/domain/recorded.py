@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simia_gym.types import ToolCall
+from simia_gym.types import Message, Task, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class RecordedRollout:
         turns: Number of messages of the agent.
         expected: The recorded reward; ``None`` if there is none.
         reward: The reward in the domain; ``None`` if it cannot be computed.
+        task: The task, whose goal means nothing if there is no such reward; ``None`` if models cannot play the tools.
+        messages: What user and agent said in OpenAI's layout, from the user's first message on, with the agent's calls
+            that were answered and without the answers.
+        ended: Whether user or agent ended it.
     """
 
     id: str
@@ -45,3 +49,6 @@ class RecordedRollout:
     turns: int
     expected: float | None
     reward: float | None
+    task: Task | None = None
+    messages: tuple[Message, ...] = ()
+    ended: bool = True

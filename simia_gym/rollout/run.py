@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +30,7 @@ from simia_gym.rollout.stopping import run_until_interrupted
 from simia_gym.rollout.store import RecordStore, TakenError, create_store, record_path, resume_store, sidecar
 from simia_gym.rollout.summary import Summary
 from simia_gym.rollout.watch import EndpointLostError, Watch
-from simia_gym.types import JsonObject
+from simia_gym.types import JsonObject, Task
 
 EXPERT = "expert"
 CLUSTER = "Cluster"
@@ -106,15 +106,31 @@ class Run:
         places: Settings and endpoint of the policy's model by role; empty if the policy uses none.
         path: The record file.
 
+    Args:
+        config: The environment.
+        settings: How the run goes.
+        sources: Which models play.
+        resources: Their clients.
+        tasks: Tasks to play in place of the environment's own.
+
     Raises:
         InputError: A setting is invalid, or something that the rollout needs is missing.
     """
 
-    def __init__(self, config: EnvConfig, settings: RunSettings, sources: ModelSources, resources: Resources) -> None:
+    def __init__(
+        self,
+        config: EnvConfig,
+        settings: RunSettings,
+        sources: ModelSources,
+        resources: Resources,
+        tasks: Sequence[Task] | None = None,
+    ) -> None:
         if settings.policy == HUMAN:
             settings = _for_a_person(settings)
         self.settings, self.sources = settings, sources
         self.suite = load_suite(config, resources)
+        if tasks is not None:
+            self.suite.tasks = tasks
         self.policy, self.options = self._named_policy()
         own, folder = self.suite.domain.config.policies, self.suite.domain.folder
         if settings.policy == EXPERT and EXPERT not in policy_names(own):

@@ -102,9 +102,10 @@ def test_drift_goes_on_from_the_own_state(tmp_path: Path, monkeypatch: pytest.Mo
         (("--left", "world", "--right", "world", "--out", "o", "--drift", "--open-loop"), "two ways"),
         (("--left", "world", "--right", "a.jsonl", "--out", "o", "--drift"), "nothing can be forced"),
         (("--left", "recorded", "--right", "world"), "no recorded rollouts are named"),
-        (("--left", "recorded", "--right", "llm", "--rollouts", "r.jsonl"), "in the world of one environment"),
+        (("--left", "world", "--right", "recorded", "--rollouts", "r.jsonl"), "are the left side"),
+        (("--left", "recorded", "--right", "llm", "--rollouts", "r.jsonl", "--out", "o"), "has not loaded"),
         (("--left", "recorded", "--right", "world", "--rollouts", "r.jsonl"), "has not loaded the benchmark's data"),
-        (("--left", "recorded", "--right", "world", "--rollouts", "r.jsonl", "--out", "o"), "nothing is played anew"),
+        (("--left", "recorded", "--right", "world", "--rollouts", "r.jsonl", "--drift"), "it needs a record"),
     ],
 )
 def test_sides_that_cannot_be_played_are_refused(words: tuple[str, ...], says: str, simia: Simia) -> None:

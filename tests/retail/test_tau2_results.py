@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simia_gym import read_records, transcript
 from simia_gym.cli.app import run as simia
+from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.types import JsonObject
 
 from ..domains.shell import Says
@@ -92,6 +95,93 @@ def test_what_differs_is_found_by_a_comparison(
         ("observation", "cancel_pending_order"),
         ("reward", ""),
     }
+
+
+Compare = Callable[..., tuple[int, JsonObject, str]]
+
+
+@pytest.fixture
+def compared(directory: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
+    """Compares the recorded rollouts with another side; gives exit code, comparison and what was said beside it."""
+
+    def compare(*more: str, **oracle: Any) -> tuple[int, JsonObject, str]:
+        capsys.readouterr()
+        words = ["compare", "simia/retail-v0", "--data", str(directory), "--left", "recorded"]
+        words += ["--rollouts", str(results), "--json", *more]
+        with serve_in_thread(OracleOptions(**oracle)) as server:
+            asked = ["--model", "oracle", "--base-url", server.base_url, "--no-pins"] if "world" not in more else []
+            code = simia([*words, *asked])
+        said = capsys.readouterr()
+        return code, json.loads(said.out or "{}"), said.err
+
+    return compare
+
+
+@pytest.mark.parametrize("mode", ["--open-loop", "--drift"])
+@pytest.mark.parametrize("right", ["world", "llm", "llm,render=model"])
+def test_a_side_without_mistakes_agrees_with_recorded_rollouts(mode: str, right: str, compared: Compare) -> None:
+    code, found, _ = compared("--right", right, mode, "--out", "sides", "--html", "sides.html", "--min-agreement", "1")
+    figures = found["figures"]
+    assert (code, found["mode"]) == (0, mode.removeprefix("--"))
+    assert found["compared"]["simulator"] == ["recorded", right.split(",")[0]]
+    assert figures["observation"]["count"] == figures["observation"]["n"] == figures["changes"]["count"] == 4
+    assert figures["reward"]["count"] == figures["reward"]["n"] == figures["same_episode"]["count"] == 2
+    assert (figures["tokens"]["value"] or 0) > 0 or right == "world"
+    assert "It is cancelled, and you get 47 back." in Path("sides.html").read_text(encoding="utf-8")
+
+
+def test_what_a_model_gets_wrong_of_recorded_rollouts_is_found(compared: Compare) -> None:
+    code, found, _ = compared("--right", "llm,render=model", "--open-loop", "--out", "o", wrong_observation_rate=1.0)
+    assert found["figures"]["observation"]["count"] < found["figures"]["observation"]["n"] == 4
+    assert found["figures"]["changes"]["count"] == 4
+    assert code == 0
+    words = ("--right", "llm,render=model", "--out", "d", "--min-agreement", "0.9")
+    code, drifted, _ = compared(*words, wrong_observation_rate=1.0)
+    assert (code, drifted["mode"]) == (1, "drift")
+    assert drifted["figures"]["observation"]["count"] < 4
+
+
+def test_the_record_of_rollouts_has_their_words_and_their_rewards(results: Path, compared: Compare) -> None:
+    written: Any = json.loads(results.read_text())
+    answered = written["simulations"][0]["messages"]
+    assert answered[-2]["content"].startswith("It is cancelled")
+    answered[-2]["content"] = '{"refund": 47}'
+    written["simulations"][1]["reward_info"] = None
+    written["tasks"][1]["evaluation_criteria"]["actions"] = None
+    results.write_text(json.dumps(written))
+    code, found, _ = compared("--right", "llm", "--out", "o")
+    left, right = ([*read_records(f"o/{side}/recorded.jsonl")] for side in ("left", "right.drift"))
+    assert code == 1  # an episode is invalid
+    for record in (left[0], right[0]):
+        messages = [one for one in transcript(record) if one["role"] in ("user", "assistant")]
+        assert [one["role"] for one in messages] == [one["role"] for one in answered if one["role"] != "tool"]
+        assert [one["content"] for one in messages if one["role"] == "assistant"] == [
+            "Message: &lt;tool_call&gt;oops", "", 'Message: {"refund": 47}'
+        ]  # fmt: skip
+        assert [one["content"] for one in messages if one["role"] == "user"] == [
+            one["content"] for one in answered if one["role"] == "user"
+        ]
+        assert record.ended == "user_stop"
+    assert [record.reward for record in left] == [1.0, None]
+    assert found["left"]["invalid"] == 1
+    code, again, _ = compared("--right", "llm", "--out", "o", "--resume")
+    assert again["figures"] == found["figures"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--right", "llm"), "--out: the records need a place"),
+        (("--right", "world", "--open-loop"), "--open-loop: it needs a record"),
+        (("--right", "world", "--html", "page.html"), "--html: it needs a record"),
+        (("--right", "llm", "--out", "o", "--policies", "null"), "--policies: each recorded rollout is a task"),
+        (("--right", "llm", "--out", "o", "--trials", "2"), "--trials: each recorded rollout is a task"),
+        (("--right", "record.jsonl", "--out", "o"), "--right: the right side is a record"),
+    ],
+)
+def test_what_recorded_rollouts_cannot_do_is_refused(words: tuple[str, ...], what: str, compared: Compare) -> None:
+    code, _, said = compared(*words)
+    assert (code, what in said) == (2, True), said
 
 
 def test_only_tasks_of_the_benchmark_are_exported(

@@ -13,6 +13,7 @@ from simia_gym.common.dotted_names import load_object
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.envs._tau2.recorded import verify_rollouts
+from simia_gym.oracle import serve_in_thread
 from simia_gym.state import State
 
 from .test_slices import FOLDERS, OWN
@@ -79,3 +80,22 @@ def test_recorded_episodes_are_a_side_that_agrees_in_everything(
     assert figures["kappa"]["value"] == figures["same_episode"]["value"] == 1
     for figure in ("error_code", "changes", "final_state", "user_reply", "tokens"):
         assert figures[figure]["note"].startswith("not applicable")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_model_is_compared_with_recorded_episodes(
+    name: str, shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = OWN[name].RECORDED
+    words = ["compare", f"simia/{name}-v0", "--left", "recorded", "--right", "llm", "--open-loop", "--json"]
+    words += ["--data", str(shared_data / "tau2" / name), "--out", str(tmp_path), "--model", "oracle"]
+    with serve_in_thread() as server:
+        rollouts = str(shared_data / "rollouts" / f"{name}_tau2.jsonl")
+        assert simia([*words, "--rollouts", rollouts, "--base-url", server.base_url]) in (0, 1)
+    found = json.loads(capsys.readouterr().out)
+    figures, faults = found["figures"], found["right"]["invalid"]
+    assert found["left"]["invalid"] == 0
+    assert faults <= 3  # the benchmark's own answer breaks a rule of the shop, and so it is refused
+    assert figures["observation"]["count"] == figures["observation"]["n"] == figures["changes"]["count"]
+    assert recorded["pairs"] - 2 * faults <= figures["observation"]["n"] <= recorded["pairs"]
+    assert figures["reward"]["count"] == figures["reward"]["n"] == recorded["episodes"] - faults

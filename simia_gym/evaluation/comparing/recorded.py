@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from simia_gym.common.dotted_names import foreign_code
 from simia_gym.common.formatting import one_line
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.recorded import RecordedRollout
-from simia_gym.errors import InputError
 from simia_gym.evaluation.comparing.compare import Walked, joined
 from simia_gym.evaluation.comparing.comparison import Comparison, Divergence, Kind, Pair, Played
 from simia_gym.evaluation.comparing.episodes import from_difference, same_text
+from simia_gym.evaluation.comparing.rollouts import RECORDED, recorded_rollouts
 
-RECORDED = "recorded"
-"""Name of the side, and of its policy."""
 _LONGEST = 100
 _NO_CODE = "not applicable: recorded rollouts have no error codes"
 
@@ -40,21 +37,16 @@ def compare_recorded(
     Raises:
         InputError: The domain has no such rollouts, or the file cannot be read.
     """
-    play = domain.hook("recorded")
-    if play is None:
-        what = f"there are no recorded rollouts of {domain.name} to compare with: its domain.yaml has no recorded"
-        raise InputError(what, where="--rollouts", fix="Compare with a record of your own.")
-    with foreign_code(domain.folder):
-        found = joined(
-            _walked(play(domain, data=data, rollouts=rollouts)),
-            seed=seed,
-            env=env,
-            domain_hash=domain.hash,
-            labels=(f"{RECORDED} {rollouts.name}", "world"),
-            sources=((str(rollouts),), ()),
-            compared={"simulator": (RECORDED, "world")},
-            mode="drift",
-        )
+    found = joined(
+        _walked(recorded_rollouts(domain, rollouts, data=data)),
+        seed=seed,
+        env=env,
+        domain_hash=domain.hash,
+        labels=(f"{RECORDED} {rollouts.name}", "world"),
+        sources=((str(rollouts),), ()),
+        compared={"simulator": (RECORDED, "world")},
+        mode="drift",
+    )
     figures = dict(found.figures)
     figures["error_code"] = replace(figures["changes"], note=_NO_CODE)
     return replace(found, figures=figures)
