@@ -75,7 +75,6 @@ _OF_EPISODES = (
     "shadow",
     "shadow_faults",
     "dialect",
-    "prompt",
 )
 """Settings of environments that decide nothing where no episode is played."""
 _OMIT_ALL = (*_OMIT_RUN, *_OMIT_ENV)
@@ -172,12 +171,14 @@ def _begun(typed: Typed, env: str, *, writes: bool = False) -> Iterator[Synthesi
             if settings.way == "played":
                 fix = "Give --way single, or write a domain: simia new-domain."
                 raise InputError("a folder with tools and a policy alone has no tasks to play", where="--way", fix=fix)
+            if any(option.name == "prompt" for option in typed.changed()):
+                raise InputError("a folder with tools and a policy alone has one", where="--prompt", fix="Leave it out.")
             config = EnvConfig(env=CUSTOM, domain=folder, roles=sources.roles(), model=chosen.get("model"))
             subject = bare_subject(folder)
         else:
             name, domain = resolve_env(env, chosen.pop("domain", None))
             config = EnvConfig(env=name, domain=domain, roles=sources.roles(), **chosen)
-            subject = subject_of_domain(name, domain_of(config))
+            subject = subject_of_domain(name, domain_of(config), config.prompt)
         models = RoleModels(config, resources, (TEACHER,))
         judge = models.get("judge") if settings.check == "model" else None
         if settings.way == "single":

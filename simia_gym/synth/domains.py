@@ -26,11 +26,13 @@ class Subject:
         env: The environment's id, or the folder.
         teaching: What a teacher is told.
         domain: The domain; ``None`` if there are tools and a policy alone.
+        prompt: Kind of the system message of trajectories, ``full`` or ``compact``.
     """
 
     env: str
     teaching: Teaching
     domain: Domain | None = None
+    prompt: str = "full"
 
     @property
     def tools(self) -> Sequence[JsonObject]:
@@ -42,11 +44,11 @@ class Subject:
         """Whether policies of the domain write calls in a format of its own and read answers as the user's words."""
         return self.domain is not None and self.domain.grammar.observation_role != "tool"
 
-    def system(self) -> str:
-        """The system message of a trajectory: the one of training and evaluation, without the tools beside it."""
+    def system(self, prompt: str) -> str:
+        """The system message of a kind: the one of training and evaluation, without the tools beside it."""
         if self.domain is None:
             return self.teaching.policy
-        return self.domain.prompts["full"] if self.in_text else self.domain.native_prompts["full"]
+        return self.domain.prompts[prompt] if self.in_text else self.domain.native_prompts[prompt]
 
     def with_calls(self, messages: Sequence[Message]) -> list[Message]:
         """A conversation whose calls stand in the domain's own format, with calls in OpenAI's layout."""
@@ -94,11 +96,11 @@ class Subject:
         return made
 
 
-def subject_of_domain(env: str, domain: Domain) -> Subject:
-    """What the synthesis knows of a domain."""
+def subject_of_domain(env: str, domain: Domain, prompt: str = "full") -> Subject:
+    """What the synthesis knows of a domain, for trajectories with a kind of system message."""
     native = domain.native_prompts["full"]
     teaching = Teaching(domain.name, native, domain.tools, domain.folder, dict(domain.about.get("options", {})))
-    return Subject(env, teaching, domain)
+    return Subject(env, teaching, domain, prompt)
 
 
 def is_bare(folder: Path) -> bool:

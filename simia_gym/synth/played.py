@@ -66,5 +66,6 @@ def draft_of(record: Record, attempt: Attempt) -> Draft:
         "reward": record.reward,
         "success": record.success,
         "key": record.key,
+        "prompt": record.config.get("prompt", "full"),
     }
     return Draft.from_json({**about, "messages": list(found.messages), "facts": facts})

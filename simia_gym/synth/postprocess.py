@@ -148,10 +148,11 @@ class Postprocess:
         # What was played stands as it was said; what was written, as a policy would say it.
         said = draft.messages[: len(messages)] if draft.way == "played" else subject.in_grammar(messages)
         name = "" if subject.domain is None else subject.domain.name
+        prompt = draft.facts.get("prompt", subject.prompt)
         row: JsonObject = {
             "id": draft.id,
             "env": subject.env,
-            "messages": [{"role": "system", "content": subject.system()}, *map(_as_text, said)],
+            "messages": [{"role": "system", "content": subject.system(prompt)}, *map(_as_text, said)],
             "kind": draft.kind,
             "split": "train",
             "policy": draft.model,
@@ -163,6 +164,8 @@ class Postprocess:
         }
         if not subject.in_text:
             row["tools"] = [{"type": "function", "function": _bare(tool)} for tool in subject.tools]
+        if name:
+            row["prompt"] = prompt
         if draft.vary:
             row["vary"] = draft.vary
         if seed is not None:

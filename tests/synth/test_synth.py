@@ -89,6 +89,19 @@ def test_played_trajectories_are_proven(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["replay", str(record)]) == 0
 
 
+@pytest.mark.parametrize("way", ["single", "played"])
+def test_the_system_message_is_that_of_the_prompt(
+    way: str, server: OracleServer, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [traces, *models(server)] if way == "single" else []
+    run(capsys, "trajectories", ENV, *given, "--way", way, "--target", 1, "--out", tmp_path, "--prompt", "compact")
+    kept = rows(tmp_path / "trajectories.jsonl")
+    domain = load_domain(domain_path(ENV))
+    assert domain.native_prompts["compact"] != domain.native_prompts["full"]
+    assert {row["messages"][0]["content"] for row in kept} == {domain.native_prompts["compact"]}  # type: ignore[index]
+    assert {row["prompt"] for row in kept} == {"compact"}
+
+
 def test_a_judge_reads_what_programs_let_pass(
     server: OracleServer, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
