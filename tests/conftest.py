@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,22 @@ sys.path.append(str(CHECKOUT))  # for the benchmarks, which are no part of what 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """The whole suite runs on all cores; files and folders that are named run in one process."""
     return min(os.cpu_count() or 1, 8) if config.args == config.getini("testpaths") else 0
+
+
+_SAMPLED = 10
+"""One of so many cases of a test that is marked so is among the fast tests."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all cases but a few of the tests that are ``sampled`` as slow."""
+    seen: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            case = item.path, getattr(item, "originalname", item.name)
+            if seen[case] % _SAMPLED:
+                item.add_marker(pytest.mark.slow)
+            seen[case] += 1
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -85,6 +85,7 @@ def test_core_install_is_light(tmp_path: Path) -> None:
     run(EPISODE + check, tmp_path)
 
 
+@pytest.mark.slow
 def test_product_code_imports_every_dependency(checkout: Path) -> None:
     listed = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     names = {re.split(r"[^\w-]", line)[0].lower() for line in listed}
@@ -98,6 +99,7 @@ def test_product_code_imports_every_dependency(checkout: Path) -> None:
     assert not names - used
 
 
+@pytest.mark.slow
 def test_an_import_loads_only_gymnasium(tmp_path: Path) -> None:
     """Everything else is loaded when it is first used, which keeps the import quick."""
     code = "import sys; print(*sorted({m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names)))"

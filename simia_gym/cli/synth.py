@@ -172,7 +172,8 @@ def _begun(typed: Typed, env: str, *, writes: bool = False) -> Iterator[Synthesi
                 fix = "Give --way single, or write a domain: simia new-domain."
                 raise InputError("a folder with tools and a policy alone has no tasks to play", where="--way", fix=fix)
             if any(option.name == "prompt" for option in typed.changed()):
-                raise InputError("a folder with tools and a policy alone has one", where="--prompt", fix="Leave it out.")
+                what = "a folder with tools and a policy alone has one system message"
+                raise InputError(what, where="--prompt", fix="Leave it out.")
             config = EnvConfig(env=CUSTOM, domain=folder, roles=sources.roles(), model=chosen.get("model"))
             subject = bare_subject(folder)
         else:

@@ -241,6 +241,7 @@ def calls_of(write: Callable[[Sequence[ToolCall]], str]) -> st.SearchStrategy[li
 
 
 @pytest.mark.parametrize(("dialect", "write"), TEMPLATES, ids=[write.__name__ for _, write in TEMPLATES])
+@pytest.mark.slow
 def test_what_the_template_writes_is_read(dialect: Dialect, write: Callable[[Sequence[ToolCall]], str]) -> None:
     @FUZZ
     @given(calls_of(write))
@@ -456,6 +457,7 @@ def test_nothing_in_thinking_or_behind_an_invented_observation_runs(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.sampled
 def test_any_text_gives_an_action_or_an_error(dialect: Dialect) -> None:
     marks = [mark for each in MARKS.values() for mark in (*each.openings, *each.closings)]
     pieces = st.sampled_from(
@@ -498,6 +500,7 @@ def test_any_text_gives_an_action_or_an_error(dialect: Dialect) -> None:
 @pytest.mark.parametrize(
     "piece", ["", "</think>", "f(a='", "<think>", "f(a=1)\n", "[", "\n", " ", "'''\\", "Action: f\n"]
 )
+@pytest.mark.slow
 def test_long_nonsense_is_read_soon(dialect: Dialect, piece: str) -> None:
     with processor_limit():
         for mark in MARKS[dialect].openings if dialect in MARKS else ("f(a=", "Action: f\n"):

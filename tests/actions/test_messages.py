@@ -123,6 +123,7 @@ def test_an_action_that_is_no_text_is_an_error(text: str, name: str) -> None:
 
 @given(message=_messages, name=st.sampled_from(["tools", WEBSHOP]))
 @FUZZ
+@pytest.mark.slow
 def test_the_canonical_text_is_read_to_the_same_action(message: Message, name: str) -> None:
     grammar = get_grammar(name)
     text, action = read_action(grammar, message)

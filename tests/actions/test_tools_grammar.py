@@ -175,6 +175,7 @@ WITH_IDS = st.lists(st.builds(ToolCall, NAMES, ARGUMENTS, st.text(min_size=1)), 
 
 @FUZZ
 @given(st.lists(PLAIN_CALLS, min_size=1, max_size=3) | WITH_IDS, st.sampled_from(["", "One moment.", "5 < 6 {x}"]))
+@pytest.mark.slow
 def test_rendered_calls_read_back(calls: list[ToolCall], text: str) -> None:
     action = Calls(tuple(calls), text)
     assert GRAMMAR.parse(GRAMMAR.render(action)) == action
@@ -182,6 +183,7 @@ def test_rendered_calls_read_back(calls: list[ToolCall], text: str) -> None:
 
 @FUZZ
 @given(st.lists(PLAIN_CALLS, min_size=1, max_size=2))
+@pytest.mark.slow
 def test_any_json_spelling_of_a_call_reads_back(calls: list[ToolCall]) -> None:
     plain = [{"name": call.name, "arguments": call.arguments} for call in calls]
     texts = [json.dumps(plain), json.dumps(plain, indent=1, ensure_ascii=False), f"```json\n{json.dumps(plain)}\n```"]
@@ -226,6 +228,7 @@ def test_any_text_gives_an_action_or_an_action_error(text: str) -> None:
 
 @FUZZ
 @given(st.data(), st.lists(PLAIN_CALLS, min_size=1, max_size=2), st.sampled_from(["", "Wait.", "<think>a</think>"]))
+@pytest.mark.slow
 def test_broken_calls_are_never_messages(data: st.DataObject, calls: list[ToolCall], before: str) -> None:
     text = before + GRAMMAR.render(Calls(tuple(calls)))
     cut = data.draw(st.integers(0, len(text)))

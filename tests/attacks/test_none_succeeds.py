@@ -15,6 +15,7 @@ from .stage import RETAIL, Arena, play
 
 
 @pytest.mark.parametrize("attack", sweep(BOOK, 15), ids=lambda attack: attack.name)
+@pytest.mark.slow
 def test_an_attack_changes_nothing(arena: Arena, attack: Attack) -> None:
     for simulator in ("ledger", "reference"):
         real = arena.play(simulator, attack, really=True)

@@ -54,6 +54,7 @@ def values(messages: list[dict[str, str]], part: str, kind: str) -> list[Any]:
 
 @given(text=NASTY)
 @settings(max_examples=300, deadline=None)
+@pytest.mark.slow
 def test_a_block_gives_back_its_text_and_can_only_be_closed_by_its_writer(text: str) -> None:
     kinds = ["call", "agent", "record"]
     whole = "\n".join(block(kind, TAG, {"text": text, text: [text]}) for kind in kinds)

@@ -29,6 +29,7 @@ def test_no_stage_trains_on_tasks_for_testing(domain: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("domain", sorted(RECIPES))
+@pytest.mark.slow
 def test_no_test_task_is_counted_twice(domain: str) -> None:
     recipe = RECIPES[domain]
     suite = load_suite(EnvConfig(env=recipe.env, split="test", generated=recipe.test_tasks, prompt=recipe.prompt))
@@ -36,6 +37,7 @@ def test_no_test_task_is_counted_twice(domain: str) -> None:
     assert len(told) == len(set(told)) > 200
 
 
+@pytest.mark.slow
 def test_the_gain_is_that_of_the_later_policy(tmp_path: Path) -> None:
     for name, policy in (("sft", "random"), ("grpo", "expert")):
         words = ["evaluate", "simia/webshop-v0", "--policy", policy, "--simulator", "world"]

@@ -21,6 +21,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_opening_has_a_script_of_ten_calls(answers: Path) -> None:
     prepared = json.loads(answers.read_text(encoding="utf-8"))
     assert set(prepared["openings"].values()) == set(prepared["scripts"])

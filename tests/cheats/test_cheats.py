@@ -31,6 +31,7 @@ def shown(part: World | type[Policy]) -> str:
 
 
 @pytest.mark.parametrize(("world", "cheat"), sample(CASES, 120), ids=shown)
+@pytest.mark.sampled
 def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: type[Policy]) -> None:
     tasks = world.tasks(TASKS)[:TASKS]
     (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], world.few(ENOUGH))
@@ -38,6 +39,7 @@ def test_a_cheat_earns_nothing_and_its_twin_loses_nothing(world: World, cheat: t
 
 
 @pytest.mark.parametrize(("world", "cheat"), sample(LIES, 30), ids=shown)
+@pytest.mark.sampled
 def test_a_lie_that_earns_nothing_is_reported_and_its_twin_loses_nothing(world: World, cheat: type[Policy]) -> None:
     tasks = world.tasks(TASKS)[:TASKS]
     (score,) = play_cheats(world.suite(simulator="world"), tasks, [cheat], ENOUGH)
@@ -46,6 +48,7 @@ def test_a_lie_that_earns_nothing_is_reported_and_its_twin_loses_nothing(world: 
 
 
 @pytest.mark.parametrize("world", [world for world in WORLDS if world.config.service], ids=lambda world: world.name)
+@pytest.mark.slow
 def test_what_is_forbidden_is_not_tried_beside_another_wish_either(world: World) -> None:
     tasks = [one for one in world.tasks(300) if any(item["id"].startswith("not_tried") for item in one.criteria)]
     (score,) = play_cheats(world.suite(simulator="world"), tasks, [TRIES], len(tasks))

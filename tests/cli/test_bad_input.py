@@ -145,6 +145,7 @@ def files() -> dict[Path, bytes | None]:
 @pytest.mark.parametrize(
     ("line", "says"), sweep([(line, says) for line, *says in BAD], 35), ids=[case[0][:90] for case in BAD]
 )
+@pytest.mark.sampled
 def test_bad_input_is_one_clear_line(line: str, says: list[str], desk: str, simia: Simia) -> None:
     assert simia("rollout", desk, "--episodes", 1, "--out", "r.jsonl").code == 0
     Path("notes.svg").write_text("dear diary")

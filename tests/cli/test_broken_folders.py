@@ -237,6 +237,7 @@ BROKEN: dict[str, tuple[Change, int, str, str]] = {
 
 
 @pytest.mark.parametrize("name", sweep(BROKEN, 15))
+@pytest.mark.sampled
 def test_a_broken_folder_is_named(name: str, desk: str, simia: Simia) -> None:
     change, code, where, what = BROKEN[name]
     change(Path(desk))

@@ -63,6 +63,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("cheat", "code", "problem"),
     sweep([("Liar", 0, ""), ("Harmless", 1, "it succeeds in"), ("Wronged", 1, "its twin fails"), ("Idle", 0, "")], 1),
 )
+@pytest.mark.slow
 def test_what_a_cheat_earns(cheat: str, code: int, problem: str, lending: Path, simia: Simia) -> None:
     Path("mine.py").write_text(MODULE.replace("CHEATS = [CHEAT]", f"CHEATS = [{cheat}]"))
     told, as_json = (
@@ -101,6 +102,7 @@ def test_what_is_no_list_of_cheats(module: str, text: str, said: str, lending: P
     assert said in result.err
 
 
+@pytest.mark.slow
 def test_a_cheat_that_raises_is_named(lending: Path, simia: Simia) -> None:
     text = "class A:\n    def act(self, messages): return 1 / 0\nA.twin = A\nCHEATS = [A]"
     Path("mine.py").write_text(text)
@@ -116,6 +118,7 @@ def test_the_expert_of_a_service_is_bent_in_services_only(desk: str, simia: Simi
 
 
 @pytest.mark.parametrize("turns", sweep(["step", "None", "[]"], 1))
+@pytest.mark.slow
 def test_a_cheat_that_returns_no_list_of_turns_is_named(turns: str, lending: Path, simia: Simia) -> None:
     text = MODULE.replace("[self.words.format(step)]", turns)
     Path("mine.py").write_text(text.replace("CHEATS = [CHEAT]", "CHEATS = [Liar]"))

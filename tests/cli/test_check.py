@@ -89,6 +89,7 @@ STUCK: list[tuple[str, str, int, int, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "timeout", "code", "what"), STUCK)
+@pytest.mark.slow
 def test_code_that_never_returns_or_ends_the_process_is_named(
     old: str, new: str, timeout: int, code: int, what: str, desk: str, simia: Simia
 ) -> None:
@@ -100,6 +101,7 @@ def test_code_that_never_returns_or_ends_the_process_is_named(
 
 
 @pytest.mark.parametrize(("file", "old", "new", "code", "where", "what"), sweep(BROKEN, 12))
+@pytest.mark.sampled
 def test_check_names_the_mistake(
     file: str, old: str, new: str, code: int, where: str, what: str, desk: str, simia: Simia
 ) -> None:
@@ -124,6 +126,7 @@ def test_another_order_of_keys_in_tools_json_is_said(desk: str, simia: Simia) ->
 
 
 @pytest.mark.parametrize("file", ["domain.yaml", "tools.json", "selftests.jsonl"])
+@pytest.mark.slow
 def test_files_that_are_missing_or_no_files(file: str, desk: str, simia: Simia) -> None:
     Path(desk, file).unlink()
     missing = simia("check", desk, "--json")
@@ -247,6 +250,7 @@ STATE = "state: state.json"
         (STATE, 'state: "own.py:make"', "def make():\n    return 7\n", False),
     ],
 )
+@pytest.mark.sampled
 def test_code_of_a_domain_that_breaks_is_named(
     old: str, new: str, code: str, plays: bool, desk: str, simia: Simia
 ) -> None:

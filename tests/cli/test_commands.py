@@ -18,6 +18,7 @@ from ..sandbox.conftest import needs_sandbox
 from .conftest import PROGRAM, Simia, tables_of
 
 
+@pytest.mark.slow
 def test_help_names_every_command(simia: Simia) -> None:
     shown = simia("--help")
     assert shown.code == 0
@@ -100,6 +101,7 @@ def test_new_domain_is_sound_and_runs_at_once(simia: Simia, monkeypatch: pytest.
     assert info["tools"]
 
 
+@pytest.mark.slow
 def test_letters_that_the_terminal_lacks_break_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     for words in (["rollout", "webshop", "--episodes", "2"], ["list", "--json"]):

@@ -40,6 +40,7 @@ def test_the_report_holds_what_is_printed_and_every_pair(records: tuple[str, str
         (("--max-flips", 1000), 0),
     ],
 )
+@pytest.mark.slow
 def test_a_gate_decides_the_exit_code(
     gate: tuple[str, float], code: int, records: tuple[str, str], simia: Simia
 ) -> None:
@@ -80,6 +81,7 @@ def _folder(path: Path) -> None:
         (_folder, "holds no record"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_wrong_with_a_record_is_one_clear_line(
     spoil: Callable[[Path], None], says: str, records: tuple[str, str], simia: Simia
 ) -> None:

@@ -24,6 +24,7 @@ def played(simia: Simia, right: str, oracle: OracleOptions, *more: Any) -> tuple
         return result.json, server.counts["errors"]
 
 
+@pytest.mark.slow
 def test_a_flawless_model_agrees_with_the_world_and_a_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simia: Simia
 ) -> None:
@@ -59,6 +60,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("kind", MISTAKES)
+@pytest.mark.slow
 def test_what_was_injected_is_found_or_was_repaired(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simia: Simia
 ) -> None:

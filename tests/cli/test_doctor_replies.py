@@ -79,6 +79,7 @@ def model(**habits: Habit) -> Iterator[str]:
         yield f"http://{address}/v1"
 
 
+@pytest.mark.slow
 def test_a_model_in_perfect_form_is_read_at_once(simia: Simia, oracle: OracleServer) -> None:
     result = simia("doctor", "--model", "oracle", "--base-url", oracle.base_url, "--replies", 6, "--json")
     assert (result.code, [*result.json["replies"]]) == (0, ["simulator", "user", "judge"])
@@ -103,6 +104,7 @@ CASES: dict[str, dict[str, tuple[Habit, str, list[str], str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_a_model_with_a_habit(case: str, simia: Simia) -> None:
     habits = CASES[case]
     with model(**{role: habit for role, (habit, *_) in habits.items()}) as url:

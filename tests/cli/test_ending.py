@@ -55,6 +55,7 @@ BUG = "policy:bug:KeyError: 1"
         (1, ["policy:bug:ValueError: 1", *[BUG] * 9], "faults"),
     ],
 )
+@pytest.mark.sampled
 def test_a_run_ends_when_nothing_else_can_come(
     concurrency: int, faults: list[str], stopped: str | None, record: Record
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_run_ends_when_nothing_else_can_come(
     assert (watch.stopped, len(halted)) == (stopped, int(stopped in ("bug", "faults")))
 
 
+@pytest.mark.slow
 def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LOG_EVERY", 0.02)
     words = ["rollout", RETAIL, "--simulator", "llm", "--model", "oracle", "--out", "o.jsonl", "--json"]
@@ -102,6 +104,7 @@ def test_a_run_whose_server_dies_ends_and_goes_on_later(simia: Simia, monkeypatc
     assert "tool calls of the whole record" in again.err
 
 
+@pytest.mark.slow
 def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, oracle: OracleServer) -> None:
     words = ["rollout", RETAIL, "--simulator", "llm", "--render", "model", "--model", "oracle", "--json"]
     words += ["--base-url", oracle.base_url, "--episodes", "12", "--concurrency", "4", "--out", "o.jsonl"]
@@ -133,6 +136,7 @@ def test_a_budget_finishes_episodes_instead_of_beginning_all(
     accounts().after_fork()
 
 
+@pytest.mark.slow
 def test_a_warning_is_said_once(finish: Simia, oracle: OracleServer) -> None:
     words = ("--simulator", "llm", "--strategy", "reference", "--model", "oracle", "--base-url", oracle.base_url)
     result = finish("rollout", RETAIL, *words, "--episodes", 1)

@@ -42,6 +42,7 @@ def servers() -> Iterator[tuple[OracleServer, OracleServer]]:
 
 
 @pytest.mark.parametrize("variables", [True, False])
+@pytest.mark.slow
 def test_the_stronger_model_answers_where_the_first_one_fails_twice(
     variables: bool, servers: tuple[OracleServer, OracleServer], simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:

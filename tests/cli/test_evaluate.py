@@ -52,6 +52,7 @@ def test_scores_are_those_of_the_record(desk: str, flaky: str, simia: Simia) -> 
     assert json.loads(Path("later.json").read_text()) == again.json
 
 
+@pytest.mark.slow
 def test_records_side_by_side_fit_the_terminal(
     desk: str, flaky: str, simia: Simia, monkeypatch: pytest.MonkeyPatch
 ) -> None:

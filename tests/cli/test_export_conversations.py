@@ -27,6 +27,7 @@ def record(simia: Simia) -> Path:
     return Path("r.jsonl")
 
 
+@pytest.mark.slow
 def test_a_record_is_exported_for_other_tools(record: Path, simia: Simia) -> None:
     known = [each for each in read_conversations(record) if isinstance(each, Conversation)]
     assert [each.valid for each in known] == [True, True, True, False]

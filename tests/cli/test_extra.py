@@ -130,6 +130,7 @@ POLICY = "class Mine:\n    def act(self, messages):\n        return 'hello'\n"
 
 
 @pytest.mark.parametrize("base", sweep([False, True], 1))
+@pytest.mark.slow
 def test_resume_with_another_version_of_the_policy_is_refused(desk: str, finish: Simia, base: bool) -> None:
     words = ["rollout", desk, "--policy", "mine:Mine", "--out", "a.jsonl", "--json"]
     changing = Path("base.py" if base else "mine.py")

@@ -69,6 +69,7 @@ def as_json(action: str) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
 )
+@pytest.mark.sampled
 def test_the_experts_actions_earn_the_reward(
     env: str, task: str, typed: Callable[[str], str], simia: Simia, typing: Typing
 ) -> None:

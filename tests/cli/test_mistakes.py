@@ -119,6 +119,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("file", "old", "new", "where", "what"), sweep(ROWS, 25), ids=lambda text: text[:40])
+@pytest.mark.sampled
 def test_mistake_is_named(file: str, old: str, new: str, where: str, what: str, desk: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(desk, tmp_path / "desk"))
     text = (folder / file).read_text()
@@ -149,6 +150,7 @@ def test_mistake_is_named(file: str, old: str, new: str, where: str, what: str, 
         ("yield from domain.nothing", "check raised AttributeError"),
     ],
 )
+@pytest.mark.slow
 def test_a_domain_checks_its_own_files(body: str, says: str, desk: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(desk, tmp_path / "desk"))
     (folder / "maps.py").write_text(f"from simia_gym.errors import DomainError\n\n\ndef look(domain):\n    {body}\n")

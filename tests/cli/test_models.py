@@ -83,6 +83,7 @@ def left_behind() -> list[str]:
     ],
 )
 @pytest.mark.parametrize("role", ["simulator", "user", "judge", "policy"])
+@pytest.mark.sampled
 def test_what_cannot_work_is_one_line_before_any_episode(
     place: str,
     model: str,
@@ -111,6 +112,7 @@ def test_what_cannot_work_is_one_line_before_any_episode(
     ("answer", "says"),
     [((200, PAGE, "text/html"), ("not OpenAI-compatible",)), ((302, b""), ("give the final address", "Location"))],
 )
+@pytest.mark.slow
 def test_a_server_that_is_no_model(answer: tuple[Any, ...], says: tuple[str, ...], simia: Simia) -> None:
     with answering(*answer) as address:
         result = simia("rollout", RETAIL, "--simulator", "llm", "--model", "m", "--base-url", f"http://{address}/v1")
@@ -257,6 +259,7 @@ def near(expected: float, real: float, factor: float) -> None:
         ("simia/webshop-v0", "hybrid --route search=llm"),
     ],
 )
+@pytest.mark.sampled
 def test_the_estimate_is_near(env: str, words: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     import simia_gym.cli.terminal.playing as module
 
@@ -297,6 +300,7 @@ class Measured:
 @pytest.mark.parametrize(
     "given", [{}, {"history": "page"}, {"history": "steps", "prompt": "compact"}, {"max_turns": 2}]
 )
+@pytest.mark.sampled
 def test_the_estimate_counts_what_a_policy_is_shown(env: str, given: dict[str, Any]) -> None:
     suite = load_suite(EnvConfig(env, **given))
     sizes: list[int] = []
@@ -345,6 +349,7 @@ def test_no_estimate_where_the_domain_breaks(run: Run, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("width", [60, 80, 110, 200])
 @pytest.mark.parametrize("models", [True, False])
 @pytest.mark.parametrize("env", ["simia/webshop-v0", "somebody/a-name-longer-than-that-v0"])
+@pytest.mark.sampled
 def test_the_progress_line_fits(width: int, models: bool, env: str, desk: str, simia: Simia) -> None:
     simia("rollout", desk, "--out", "r.jsonl")
     record = next(iter(read_records(Path("r.jsonl"))))

@@ -49,6 +49,7 @@ def changes(line: JsonObject, place: Callable[[JsonObject], JsonObject]) -> list
         *(pytest.param(lambda line, at=at: line["events"][at], id=f"event {at}") for at in (0, 1, 2, 3, -1)),
     ],
 )
+@pytest.mark.slow
 def test_odd_values_are_shown_or_refused(
     line: JsonObject, place: Callable[[JsonObject], JsonObject], simia: Simia
 ) -> None:

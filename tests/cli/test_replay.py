@@ -93,6 +93,7 @@ def _order(line: Line) -> None:
         ({"note": "mine"}, None, "/note"),
     ],
 )
+@pytest.mark.sampled
 def test_tampered_record_is_found(
     record: Path, simia: Simia, change: Callable[[Line], None] | Line, event: int | None, path: str | None
 ) -> None:

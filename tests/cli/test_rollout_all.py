@@ -130,6 +130,7 @@ def test_an_interrupt_ends_the_run_and_resume_goes_on(simia: Simia) -> None:
     assert [one["env"] for one in again.json["environments"]] == env_ids()
 
 
+@pytest.mark.slow
 def test_a_budget_is_that_of_the_whole_run(simia: Simia, oracle: OracleServer) -> None:
     words = ["rollout", "all", "--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url, "--json"]
     words += ["--episodes", "3", "--concurrency", "1"]

@@ -100,6 +100,7 @@ def record_schema(simia: Simia) -> jsonschema_rs.Validator:
         "--simulator llm --strategy reference --max-turns 6",
     ],
 )
+@pytest.mark.sampled
 def test_records_fit(env: str, words: str, simia: Simia, record_schema: jsonschema_rs.Validator) -> None:
     Path("half.py").write_text(HALF)
     Path("long.py").write_text(LONG)

@@ -48,6 +48,7 @@ def altered(lending: Path, simia: Simia) -> Path:
 
 
 @pytest.mark.parametrize("policy", ["expert", "pushover"])
+@pytest.mark.slow
 def test_every_other_key_of_a_declaration(policy: str, altered: Path, simia: Simia) -> None:
     options = ("--domain", "lending", "--split", "train", "--policy", policy, "--out", "run.jsonl", "--json")
     value = simia("rollout", "simia/custom-v0", *options, "--generated", 560).json
@@ -63,6 +64,7 @@ def test_every_other_key_of_a_declaration(policy: str, altered: Path, simia: Sim
 
 
 @pytest.mark.parametrize("source", ["rubric.yaml", "own.py:criteria"])
+@pytest.mark.slow
 def test_criteria_of_ones_own_are_added_to_those_of_the_service(source: str, lending: Path, simia: Simia) -> None:
     items: list[dict[str, Any]] = [
         {"id": "confirmed", "says": "In words of one's own."},
@@ -188,6 +190,7 @@ def turns(task: Task) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_customers_do_the_same_whatever_the_verdict(lending: Path) -> None:
     made = generator(lending)
     shares: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
@@ -230,6 +233,7 @@ def test_a_breach_changes_no_words_but_by_its_slots(lending: Path) -> None:
         ("      just_fined: {rule: small_fine, set: {who: {fine: 10}}}\n", "", "", "`fine > MOST_FINE`"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_check_proves_what_customers_say_and_where_rules_begin(
     before: str, after: str, place: str, what: str, lending: Path, simia: Simia
 ) -> None:
@@ -246,6 +250,7 @@ def test_check_proves_what_customers_say_and_where_rules_begin(
         assert "rules.py:" in note
 
 
+@pytest.mark.slow
 def test_an_edge_without_tasks_only_proves_where_a_rule_begins(lending: Path, simia: Simia) -> None:
     declared = lending / "service.yaml"
     text, edge = declared.read_text(), "      nearly_fined: {set: {who: {fine: 9}}}\n"

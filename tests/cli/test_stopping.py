@@ -50,6 +50,7 @@ def _lines(path: Path) -> int:
         ("slow:Waiting", signal.SIGTERM, 143),
     ],
 )
+@pytest.mark.slow
 def test_stopped_and_resumed(
     desk: str, start: Start, finish: Simia, tmp_path: Path, policy: str, how: int, code: int
 ) -> None:
@@ -113,6 +114,7 @@ def test_other_commands_say_that_they_were_interrupted(
     assert (result.code, result.err) == (130, "simia: interrupted\n")
 
 
+@pytest.mark.slow
 def test_rollouts_at_the_same_time_write_to_files_of_their_own(desk: str, start: Start) -> None:
     runs = [start("rollout", desk, "--json") for _ in range(4)]
     records = {json.loads(run.communicate(timeout=60)[0].splitlines()[-1])["record"] for run in runs}

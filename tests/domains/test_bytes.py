@@ -42,6 +42,7 @@ def test_a_file_that_is_no_text_keeps_its_bytes(files: Path, tmp_path: Path) -> 
         (rb'{"a": b"\xff"}', '{"a": "base64:/w=="}'),
     ],
 )
+@pytest.mark.sampled
 def test_what_a_tool_returns_is_recorded_as_it_is_shown(files: Path, tmp_path: Path, result: bytes, text: str) -> None:
     world = files / "world.py"
     world.write_bytes(world.read_bytes().replace(b'str(db.row("files", name)["text"])', result))

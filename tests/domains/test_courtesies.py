@@ -102,6 +102,7 @@ def test_the_expert_succeeds_in_any_style(serving: World, style: str) -> None:
     assert succeeded(played(serving, serving.mixed(8), bend)) >= 0.97
 
 
+@pytest.mark.slow
 def test_who_talks_as_chat_models_do_scores_as_who_is_terse(serving: World) -> None:
     expert = serving.suite(simulator="world").load_policy("expert")
     assert isinstance(expert, type)

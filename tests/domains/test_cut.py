@@ -39,6 +39,7 @@ def test_big_files_stand_in_nobodys_way(big: Path, tmp_path: Path, simulator: st
 @pytest.mark.parametrize(
     "command", ["wc -l big/1 > count", "tail -1 big/1", "mv big/1 big/3", "echo more >> big/1", "cat big/1"]
 )
+@pytest.mark.slow
 def test_an_answer_that_depends_on_what_was_cut_off_is_a_fault(big: Path, tmp_path: Path, command: str) -> None:
     record = played(big, tmp_path / "r", written(command), simulator="llm")
     assert (record.valid, record.reward, record.fault and record.fault["kind"]) == (False, None, "cut_off")
@@ -56,6 +57,7 @@ def test_what_was_cut_off_is_not_overwritten(big: Path, tmp_path: Path) -> None:
     ("command", "what"),
     [("tail -1 big/1", "observation is"), ("echo new > big/1", "it writes /files/big~11/text"), ("head -1 big/1", "")],
 )
+@pytest.mark.slow
 def test_the_checker_finds_gold_actions_that_need_what_was_cut_off(big: Path, command: str, what: str) -> None:
     edit("tasks/test.jsonl", '"command": "', f'"command": "{command}; ')(big)
     edit("domain.yaml", "generator: expert.py:generate\n", "")(big)  # further tasks would say nothing else

@@ -45,6 +45,7 @@ def walk(domain: Domain, task: Task, calls: Sequence[ToolCall]) -> Iterator[tupl
 
 
 @pytest.mark.parametrize("policy", ["gold", "expert", "random"])
+@pytest.mark.slow
 def test_the_world_does_the_same_on_a_small_slice(world: World, policy: str) -> None:
     suite = world.suite(simulator="world")
     domain, seen = suite.domain, set[str]()
@@ -60,6 +61,7 @@ def test_the_world_does_the_same_on_a_small_slice(world: World, policy: str) -> 
     assert seen
 
 
+@pytest.mark.slow
 def test_without_its_world_a_domain_has_the_same_tools_slices_and_pages(bare: World, tmp_path: Path) -> None:
     folder = copy_without_world(bare.folder, tmp_path / "bare")
     whole, copy = load_domain(bare.folder), load_domain(folder)

@@ -48,6 +48,7 @@ def ledgers(played: dict[str, Outcome]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("rate", "retries"), [(0.2, 8), (0.4, 1)])
+@pytest.mark.slow
 def test_a_fault_is_repeated_or_no_reward_at_all(world: World, rate: float, retries: int, tmp_path: Path) -> None:
     """With enough retries no episode is lost; with too few, every role gives up in some episodes."""
     cassette, chosen = tmp_path / "answers.jsonl", settings(world, retries=retries)
@@ -111,6 +112,7 @@ def outside(world: World, played: Mapping[str, Outcome]) -> list[str]:
 
 
 @pytest.mark.parametrize("knob", ["spurious_write_rate", "error_with_effects_rate"])
+@pytest.mark.slow
 def test_what_breaks_a_rule_is_rejected_every_time_and_repaired(world: World, knob: str) -> None:
     played, errors = mistaken(world, **{knob: 0.9})
     assert rejected(played) == errors.total() > 0
@@ -120,6 +122,7 @@ def test_what_breaks_a_rule_is_rejected_every_time_and_repaired(world: World, kn
     assert not notes(played)
 
 
+@pytest.mark.sampled
 def test_a_model_that_does_not_mend_its_ways_is_a_fault(world: World) -> None:
     played, _ = mistaken(world, spurious_write_rate=1.0, stubborn=True)
     assert outside(world, played) == []
@@ -130,6 +133,7 @@ def test_a_model_that_does_not_mend_its_ways_is_a_fault(world: World) -> None:
 
 
 @pytest.mark.parametrize(("knob", "mistake"), [("missed_write_rate", "missed"), ("wrong_value_rate", "wrong")])
+@pytest.mark.slow
 def test_what_no_rule_detects_is_counted_in_the_record(world: World, knob: str, mistake: str) -> None:
     # In Mind2Web nearly all that is altered lies in a table that goals do not count: take draws that alter more.
     played, errors = mistaken(world, **{knob: 0.6}, seed=2 if world.name == "simia/mind2web-v0" else 0)

@@ -24,6 +24,7 @@ def tasks(serving: World, count: int) -> list[Task]:
 
 @pytest.mark.parametrize("number", sizes(60, 500))
 @pytest.mark.parametrize("agent", ["refuses", "delays", "proposes and backs out"])
+@pytest.mark.sampled
 def test_what_customers_say_and_when_is_independent_of_the_rules(serving: World, agent: str, number: int) -> None:
     suite = serving.suite(simulator="world")
     service = service_of(suite)
@@ -34,6 +35,7 @@ def test_what_customers_say_and_when_is_independent_of_the_rules(serving: World,
     assert found["auc"] - 0.5 <= SURE * (high - low) / (2 * 1.96), found
 
 
+@pytest.mark.slow
 def test_to_refuse_once_and_listen_is_worth_nothing(serving: World) -> None:
     suite = serving.suite(simulator="world")
     solved = trick(suite, service_of(suite), tasks(serving, 100))

@@ -24,6 +24,7 @@ def ways_of(world: World) -> list[str]:
     return caught.value.fix.partition("It takes: ")[2].rstrip(".").split(", ")
 
 
+@pytest.mark.sampled
 def test_each_way_earns_less_than_the_expert_and_none_at_the_rate_zero(registered: World, tmp_path: Path) -> None:
     suite = registered.suite(simulator="world", split="test")
     thirds = [tuple(range(len(suite.tasks)))[begin::3] for begin in (0, 1, 2)]

@@ -24,6 +24,7 @@ from ..rollout.conftest import Roll
     ("grammar", "named", "looks"),
     [(None, "tools", "<tool_call>"), ("tools", "tools", "<tool_call>"), ("act", "act", "Act: ")],
 )
+@pytest.mark.slow
 def test_policies_prompt_record_and_replay_follow_the_grammar(
     files: Path, tmp_path: Path, grammar: str | None, named: str, looks: str
 ) -> None:

@@ -46,6 +46,7 @@ def test_check_env_without_a_warning(world: World, blind: OracleServer) -> None:
     check_env(world.make(simulator="llm", model=MODEL, base_url=blind.base_url).unwrapped)
 
 
+@pytest.mark.sampled
 def test_same_seed_same_bytes(world: World) -> None:
     moves = actions(world, world.few(60), seed=3)
     first, second = (rollout(world, moves, seed=11) for _ in range(2))
@@ -69,6 +70,7 @@ def test_nothing_private_is_in_info_before_the_end(world: World) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.slow
 def test_vectors_agree_with_single_environments(world: World, mode: str) -> None:
     call = {"function": {"name": "get_user_details", "arguments": {"user_id": "nobody"}}}
     n, moves = 3, [*actions(world, world.few(45), seed=9), {"role": "assistant", "content": None, "tool_calls": [call]}]
@@ -92,6 +94,7 @@ def test_vectors_agree_with_single_environments(world: World, mode: str) -> None
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.sampled
 def test_vectors_ask_the_model_in_every_lane(world: World, mode: str, blind: OracleServer) -> None:
     grammar = world.domain.grammar
     call = next(text for text in world.config.samples if isinstance(grammar.parse(text), Calls))
@@ -112,6 +115,7 @@ def test_vectors_ask_the_model_in_every_lane(world: World, mode: str, blind: Ora
 
 
 @pytest.mark.parametrize("lanes", [0, 2])
+@pytest.mark.sampled
 def test_a_pickled_environment_goes_on_where_it_was(world: World, lanes: int) -> None:
     env: Any = gym.make_vec(world.env, num_envs=lanes, **world.settings) if lanes else world.make()
     first, *later = [[move] * lanes if lanes else move for move in actions(world, 4, seed=1)]

@@ -20,6 +20,7 @@ from .shell import played, transitions, written
         (f"echo {'x' * 10_000}", "invalid_arguments"),
     ],
 )
+@pytest.mark.sampled
 def test_code_and_model_keep_the_same_limits(
     files: Path, tmp_path: Path, simulator: str, command: str, code: str | None
 ) -> None:

@@ -82,6 +82,7 @@ CLEAR: dict[str, Mix] = {
 
 
 @pytest.mark.parametrize("name", sweep(OPEN, 1))
+@pytest.mark.slow
 def test_no_customer_agrees_to_what_is_open(serving: World, name: str) -> None:
     found = played(serving, serving.tasks(60), bending(OPEN[name]))
     assert len(found) >= 5
@@ -89,6 +90,7 @@ def test_no_customer_agrees_to_what_is_open(serving: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sweep(CLEAR, 1))
+@pytest.mark.slow
 def test_customers_agree_to_what_is_clear(serving: World, name: str) -> None:
     found = played(serving, serving.tasks(60), bending(CLEAR[name]))
     assert len(found) >= 5

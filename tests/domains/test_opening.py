@@ -24,6 +24,7 @@ def test_what_the_opening_made_is_not_the_agents_but_what_happens_to_it_is(
 
 
 @pytest.mark.parametrize("strategy", ["ledger", "reference"])
+@pytest.mark.slow
 def test_a_model_plays_on_after_the_opening(files: Path, strategy: str, tmp_path: Path) -> None:
     settings = {"simulator": "llm", "strategy": strategy, "judge": "llm-all"}
     record = played(files, tmp_path / "r", written("cat tmp/seen.txt"), MOVE, **settings)
@@ -31,6 +32,7 @@ def test_a_model_plays_on_after_the_opening(files: Path, strategy: str, tmp_path
     assert (answers, record.reward) == (["seen\n", ""], 1.0)
 
 
+@pytest.mark.slow
 def test_the_checker_plays_the_gold_actions_after_the_opening(files: Path) -> None:
     edit("tasks/test.jsonl", '"init": "', '"init": "rm log/a.txt; ')(files)
     report = check_folder(files)

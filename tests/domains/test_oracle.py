@@ -38,6 +38,7 @@ def same(simulated: dict[str, Outcome], world: dict[str, Outcome], *, state: boo
 
 @pytest.mark.parametrize("policy", ["expert", "random"])
 @pytest.mark.parametrize("feedback", ["terse", "explain"])
+@pytest.mark.slow
 def test_the_ledger_strategy_is_the_world(world: World, feedback: str, policy: str, blind: OracleServer) -> None:
     """A policy that knows nothing makes all the mistakes that the expert does not make."""
     suite = world.suite(blind.base_url, simulator="llm", feedback=feedback)
@@ -51,6 +52,7 @@ def test_the_ledger_strategy_is_the_world(world: World, feedback: str, policy: s
 
 
 @pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.sampled
 def test_the_hybrid_is_the_world(world: World, side: int, blind: OracleServer) -> None:
     """Every second tool is played by the model, once the even ones and once the odd ones."""
     specs = world.domain.specs
@@ -94,6 +96,7 @@ def test_a_world_decides_who_answers(blind: OracleServer) -> None:
 
 
 @pytest.mark.parametrize("policy", ["expert", "random"])
+@pytest.mark.slow
 def test_the_reference_strategy_answers_as_the_world(world: World, policy: str, oracle: OracleServer) -> None:
     suite = world.suite(oracle.base_url, simulator="llm", strategy="reference")
     played = play_all(suite, world.some, policy)
@@ -111,6 +114,7 @@ def test_a_judge_takes_over_what_the_reference_strategy_cannot_know(talking: Wor
         assert outcome.verdict.reward == real(talking)[task].verdict.reward, f"{task}: {outcome.verdict.reason}"
 
 
+@pytest.mark.slow
 def test_without_the_world_the_model_carries_the_domain(bare: World, blind: OracleServer, tmp_path: Path) -> None:
     folder = copy_without_world(bare.folder, tmp_path / "bare")
     suite = suite_of(CUSTOM, blind.base_url, domain=str(folder), split="all", simulator="llm")

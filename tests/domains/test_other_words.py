@@ -72,6 +72,7 @@ def tasks(world: World, generated: int) -> Iterator[Task]:
 
 
 @pytest.mark.parametrize("number", sizes(40, 300))
+@pytest.mark.slow
 def test_the_expert_serves_customers_with_other_words(
     serving: World, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ def plausible() -> Iterator[OracleServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_a_flawless_agent_succeeds_whatever_is_left_open(registered: World, plausible: OracleServer) -> None:
     truth = play_all(registered.suite(simulator="world"), registered.some)
     solved = [task for task in registered.some if truth[task.id].verdict.success]

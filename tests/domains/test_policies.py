@@ -62,6 +62,7 @@ def words(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("number", sizes(40, 300))
+@pytest.mark.sampled
 def test_the_expert_succeeds_by_what_it_was_told(world: World, number: int) -> None:
     grammar, tasks = world.domain.grammar, world.mixed(number)
     checked = 0
@@ -82,6 +83,7 @@ def test_the_expert_succeeds_by_what_it_was_told(world: World, number: int) -> N
 
 @pytest.mark.parametrize("policy", ["null", "claimer", "refuser", "random"])
 @pytest.mark.parametrize("number", sizes(40, 100))
+@pytest.mark.slow
 def test_who_does_not_work_does_not_succeed(world: World, policy: str, number: int) -> None:
     found = [verdict for _, verdict in verdicts(world, policy, world.mixed(number))]
     assert sum(verdict.success for verdict in found) <= 0.05 * len(found)

@@ -9,6 +9,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+import pytest
+
 from simia_gym.common.event_loop import run_sync
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
@@ -137,6 +139,7 @@ def _texts(value: Any, *, values: bool) -> Iterator[str]:
         yield value
 
 
+@pytest.mark.slow
 def test_all_that_a_gold_call_needs_stands_in_the_prompt(registered: World) -> None:
     domain, read = registered.domain, 0
     for task in registered.tasks():

@@ -22,6 +22,7 @@ def record(world: World, path: Path, server: OracleServer, **settings: Any) -> P
 
 
 @pytest.mark.parametrize("simulator", ["world", "llm"])
+@pytest.mark.slow
 def test_a_record_is_proven_without_the_model(
     world: World, simulator: str, blind: OracleServer, oracle: OracleServer, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_fixed_tasks_are_of_their_kinds_and_rebuild_to_the_same_bytes(serving: W
             assert shipped.read_bytes() == (tmp_path / "tasks" / f"{split}.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_who_grants_everything_succeeds_only_where_nothing_is_forbidden(serving: World) -> None:
     found = verdicts(serving, "pushover", serving.mixed(60))
     assert [task.id for task, verdict in found if verdict.success and forbidden(task)] == []

@@ -29,6 +29,7 @@ EMPTY: JsonObject = {"outcome": "ok", "error_code": None, "reveals": [], "ops": 
 NOTHING = {**EMPTY, "outcome": "error", "error_code": "not_found", "observation": "Error: there is none"}
 
 
+@pytest.mark.sampled
 def test_with_the_shadow_a_wrong_state_is_a_fault(world: World) -> None:
     """What no rule can detect, a world at hand proves."""
     with serve_in_thread(OracleOptions(domains=FOLDERS, wrong_value_rate=0.5, missed_write_rate=0.5)) as server:
@@ -88,6 +89,7 @@ async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_someth
     assert found["simulator"] >= 20
 
 
+@pytest.mark.sampled
 async def test_an_error_that_does_not_occur_is_a_fault_whichever_it_is(registered: World) -> None:
     for code in [*CODES[registered.folder.name].split(), TOO_LARGE]:
         found = await ends(registered.name, {**NOTHING, "error_code": code}, tasks=8, simulator="llm")

@@ -38,6 +38,7 @@ def test_check_finds_nothing(world: World) -> None:
     assert report.played
 
 
+@pytest.mark.slow
 def test_splits_share_no_task(generating: World) -> None:
     made = {split: list(generating.suite(split=split, generated=300).tasks) for split in SPLITS}
     for split, tasks in made.items():
@@ -50,6 +51,7 @@ def test_splits_share_no_task(generating: World) -> None:
     assert {task.split for task in generating.suite().tasks} == {"train", "test"}
 
 
+@pytest.mark.sampled
 def test_dev_is_a_split_like_the_others(generating: World) -> None:
     env = generating.make(split="dev", task_order="listed")
     suite = env.unwrapped.suite
@@ -60,6 +62,7 @@ def test_dev_is_a_split_like_the_others(generating: World) -> None:
     assert len(generating.suite(split="train", without_dev=True).tasks) == len(generating.suite(split="train").tasks)
 
 
+@pytest.mark.sampled
 def test_the_generator_makes_the_same_sound_task_again(generating: World) -> None:
     domain = generating.domain
     problems = getattr(domain.make_reward(), "problems", lambda task, tools: ())

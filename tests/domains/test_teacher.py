@@ -34,6 +34,7 @@ def taught(suite: Suite, options: OracleOptions, number: int) -> tuple[list[str]
 
 
 @pytest.mark.parametrize("number", range(2))
+@pytest.mark.sampled
 def test_right_and_spoiled(registered: World, number: int) -> None:
     suite = registered.suite(simulator="world")
     assert taught(suite, OracleOptions(), number) == ([], ())

@@ -73,6 +73,7 @@ async def test_no_episode_leaves_anything_in_the_world(
     assert all(episode.ended for episode in episodes)
 
 
+@pytest.mark.slow
 def test_an_environment_gives_up_its_episodes(files: Path) -> None:
     vector: Any = gym.make_vec(CUSTOM, num_envs=3, domain=str(files))
     env: Any = gym.make(CUSTOM, domain=str(files)).unwrapped

@@ -117,6 +117,7 @@ def no_garbage() -> Iterator[None]:
     gc.collect()
 
 
+@pytest.mark.slow
 def test_modules_of_earlier_content_live_as_long_as_what_runs_on_them(counter: Path, no_garbage: None) -> None:
     old = make(counter)
     seen(old)

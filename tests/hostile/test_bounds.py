@@ -62,6 +62,7 @@ def test_a_key_that_occurs_twice_among_many(last: int) -> None:
     ],
     ids=["lists", "items", "keys", "thinking", "fences", "objects", "integer", "fraction", "depth"],
 )
+@pytest.mark.slow
 def test_a_long_reply_without_the_form(text: str) -> None:
     with pytest.raises(Failure) as caught:
         FORM.read(text)

@@ -57,6 +57,7 @@ def one(tmp_path: Path) -> Iterator[OracleServer]:
     [(("--record-cassette", "c.jsonl"), "c.jsonl"), ((), "r.")],
     ids=["cassette", "record"],
 )
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_ends_the_run(
     words: tuple[str, ...], full: str, one: OracleServer, tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_file_that_may_not_grow_ends_the_run(
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs namespaces of Linux")
 @pytest.mark.parametrize("words", [("--record-cassette", "small/c.jsonl"), ()], ids=["cassette", "record"])
+@pytest.mark.slow
 def test_nothing_that_was_paid_for_is_lost(words: tuple[str, ...], one: OracleServer, tmp_path: Path) -> None:
     """A disk fills up to the reserve while requests are in flight."""
     small = tmp_path / "small"

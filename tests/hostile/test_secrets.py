@@ -76,6 +76,7 @@ def leaks(text: str, way: str = "key") -> list[str]:
 
 @pytest.mark.parametrize("say", SAYS.values(), ids=SAYS)
 @pytest.mark.parametrize("way", sweep(["key", "password"], 1))
+@pytest.mark.sampled
 def test_nothing_that_was_sent_is_written(
     say: Say, way: str, desk: str, simia: Simia, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_command_to_continue_has_no_password(desk: str, simia: Simia, monkeypa
     assert not leaks(done.out + done.err, "password")
 
 
+@pytest.mark.slow
 def test_doctor_repeats_nothing(simia: Simia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMIA_API_KEY", KEY)
     for say in SAYS.values():

@@ -120,6 +120,7 @@ async def serving(
 
 
 @pytest.mark.parametrize("transport", sweep(TRANSPORTS, 2))
+@pytest.mark.slow
 async def test_every_hostile_answer_is_a_fault(
     transport: str, authority: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -170,6 +171,7 @@ async def test_a_forked_process_follows_no_redirect(
         *((name, "own") for name in ("a bomb of gzip", "a bomb in an error", "a body without end")),
     ],
 )
+@pytest.mark.sampled
 async def test_a_large_answer_takes_little_memory(
     name: str, transport: str, authority: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

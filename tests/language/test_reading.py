@@ -175,6 +175,7 @@ PIECES += ["if i could ", "but not ", "n o ", "é", "none of it: "]
 
 
 @pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.sampled
 def test_long_texts_cost_little(piece: str) -> None:
     """A reader whose cost grew with the square of the length would take hours here."""
     reading = read(piece * (200_000 // len(piece)))

@@ -156,6 +156,7 @@ async def test_the_number_of_repairs_can_be_set(tmp_path: Path) -> None:
 @example({"a": 'x"'}, 1)
 @example({"a": "}"}, 1)
 @example({"a": "'", "b": []}, 2)
+@pytest.mark.slow
 def test_no_beginning_of_an_object_is_an_object(value: dict[str, Any], cut: int) -> None:
     for written in (json.dumps(value, ensure_ascii=False), repr(value)):
         with pytest.raises(JsonProblem):
@@ -166,6 +167,7 @@ def test_no_beginning_of_an_object_is_an_object(value: dict[str, Any], cut: int)
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 @example({"a": "// no", "b": "# no", "c": "/* no */"})
 @example({"a": "it's", "b": 'say "x"', "c": "C:\\new", "d": "\n\t", "e": "é\U0001f600"})
+@pytest.mark.slow
 def test_a_repair_is_what_was_written_or_nothing(value: dict[str, Any]) -> None:
     for written in (json.dumps(value, ensure_ascii=False), json.dumps(value), repr(value)):
         for text in (written, f"{written[:-1]},}}" if value else written, f"// it is\n{written}"):

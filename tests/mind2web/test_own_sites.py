@@ -98,6 +98,7 @@ def test_it_is_an_environment() -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_a_mistake_is_refused_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
     given = BAKERY.read_text(encoding="utf-8")
     assert old in given

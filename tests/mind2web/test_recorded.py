@@ -231,6 +231,7 @@ _GAMES = 1_500
 @pytest.mark.parametrize(
     ("count", "share"), [(1, 0.0), (5, 1.0), (6, 5 / 6), (7, 1.0), (10, 1.0), (11, 10 / 11), (41, 40 / 41), (50, 1.0)]
 )
+@pytest.mark.sampled
 def test_a_perfect_player(count: Any, share: Any) -> None:
     wins = dict.fromkeys((True, False), 0)
     for seed in range(_GAMES):

@@ -106,6 +106,7 @@ def test_a_step_is_scored_by_element_and_action(
 
 
 @pytest.mark.parametrize(("count", "seeds"), [(1, 3), (5, 8), (6, 40), (11, 20), (41, 8), (50, 8)])
+@pytest.mark.sampled
 def test_a_perfect_player(tmp_path: Path, count: int, seeds: int) -> None:
     share = {}
     for compat in ("mind2web", None):

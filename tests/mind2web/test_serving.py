@@ -201,6 +201,7 @@ def first_of_each_kind(domain: Domain) -> list[Task]:
     return list(found.values())
 
 
+@pytest.mark.slow
 def test_tasks_of_all_kinds_are_solved_over_http(domain: Domain) -> None:
     tasks = first_of_each_kind(domain)
     assert len(tasks) == 10
@@ -261,6 +262,7 @@ def first_task(domain: Domain) -> Task:
 
 
 @pytest.mark.parametrize("how", ["end", "interrupt"])
+@pytest.mark.slow
 def test_the_command_prints_the_verdict_when_it_is_left(domain: Domain, how: str) -> None:
     task = first_task(domain)
     session = domain.begun(task).get("session", "main")
@@ -288,6 +290,7 @@ def test_the_command_prints_the_verdict_when_it_is_left(domain: Domain, how: str
 
 
 @pytest.mark.parametrize("with_task", [False, True])
+@pytest.mark.slow
 def test_the_file_of_an_own_site_is_served(tmp_path: Path, with_task: bool) -> None:
     own = tmp_path / "reading.yaml"
     text = Path(loading.__file__).with_name("library.yaml").read_text(encoding="utf-8")

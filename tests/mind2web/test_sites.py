@@ -95,6 +95,7 @@ def test_numbers_are_drawn_again_for_each_task(site: Site) -> None:
         ('result: {remove: reservations, key: "{reservation}"}', "result: {remove: reservations}", "has a key"),
     ],
 )
+@pytest.mark.sampled
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, says: str) -> None:
     text = LIBRARY.read_text(encoding="utf-8")
     assert old in text

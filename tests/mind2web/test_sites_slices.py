@@ -55,6 +55,7 @@ TASKS = [task for split in ("train", "test") for task in domain().tasks[split]]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+@pytest.mark.sampled
 def test_a_reader_of_the_slice_alone_makes_the_operations_of_all_gold_calls(task: Task) -> None:
     state = domain().begun(task)
     for call in gold_calls(task):
@@ -95,6 +96,7 @@ def walk(site: Site, theme: str, seed: int, actions: int) -> Iterator[tuple[Stat
 
 
 @pytest.mark.parametrize("site", sites().values(), ids=list(sites()))
+@pytest.mark.sampled
 def test_slices_suffice_wherever_one_goes(site: Site) -> None:
     for seed, theme in enumerate(("plain", "cards", "tight", "open")):
         for state, call in walk(site, theme, seed, 20):

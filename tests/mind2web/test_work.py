@@ -103,6 +103,7 @@ def test_the_expert_solves_tasks_from_the_start() -> None:
         assert solves(task, state := begun(task, base), state), task.id
 
 
+@pytest.mark.slow
 def test_the_expert_solves_tasks_from_where_random_actions_lead() -> None:
     assert _wandering(mixed()) >= 0.95 * len(mixed())
 

@@ -199,6 +199,7 @@ LINES = st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_si
 
 @QUICK
 @given(LINES, st.sampled_from(["a.docx", "a.pdf", "a.txt", "a.png", "a.jpg"]))
+@pytest.mark.slow
 def test_a_new_file_holds_its_text(paragraphs: list[str], name: str) -> None:
     kind = {"docx": "docx", "pdf": "pdf", "txt": "txt", "png": "image", "jpg": "image"}[name[2:]]
     row = {"kind": kind, "paragraphs": paragraphs}

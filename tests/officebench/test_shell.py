@@ -152,6 +152,7 @@ print(office.run("cat data/a.txt"))
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_a_process_that_was_forked_has_sandboxes_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.stdout, done.stderr) == ("one\n", "")

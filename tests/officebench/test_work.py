@@ -25,6 +25,7 @@ def written(name: str, **arguments: object) -> str:
 
 
 @pytest.mark.parametrize("grammar", ["answer", "tools"])
+@pytest.mark.slow
 def test_the_expert_solves_generated_tasks(grammar: str) -> None:
     """In both grammars; many more are played among those of all domains."""
     suite = suite_of(ENV, split="all", simulator="world", grammar=grammar)
@@ -89,6 +90,7 @@ def test_work_that_is_done_counts_without_an_end_and_an_end_without_work_does_no
         assert rewards[-1] == reward
 
 
+@pytest.mark.slow
 def test_it_plays_where_the_libraries_of_the_extra_are_missing() -> None:
     code = f"""if True:
         import sys

@@ -14,6 +14,7 @@ COMMAND = [sys.executable, "-c", "from simia_gym.cli import main; main()", "serv
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.slow
 def test_it_serves_until_it_is_stopped(number: signal.Signals, code: int) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([*COMMAND, "--without-data"], stdout=pipe, stderr=pipe, text=True) as process:

@@ -31,6 +31,7 @@ def prompt(domain: Domain, task: Task, record: Any, criterion: JsonObject) -> Me
 
 
 @pytest.mark.parametrize("policy", ["expert", "pushover", "claimer"])
+@pytest.mark.slow
 def test_verdicts_are_those_of_the_programs(oracle: OracleServer, policy: str) -> None:
     suite = suite_of("simia/retail-v0", split="all")
     domain = suite.domain

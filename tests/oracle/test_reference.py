@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from simia_gym.domain.domain import Domain
 from simia_gym.oracle import OracleOptions, OracleServer
 from simia_gym.oracle.answering import Oracle
@@ -41,6 +43,7 @@ def test_histories_that_part_ways_do_not_mix(oracle: OracleServer) -> None:
     assert f'"status": "{row["status"]}"' in same["observation"]
 
 
+@pytest.mark.slow
 def test_a_long_history_is_read_and_not_executed_again() -> None:
     oracle, domain = Oracle(OracleOptions()), retail()
     history = opening(domain, domain.tasks["train"][1])

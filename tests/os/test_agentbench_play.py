@@ -96,6 +96,7 @@ def play(data: Path, number: int, *actions: str, **settings: Any) -> tuple[float
         (2, ("=3,14",), 0.0, 0.0),
     ],
 )
+@pytest.mark.sampled
 def test_a_task_is_judged_soundly_or_as_published(
     tasks: Path, number: int, actions: tuple[str, ...], sound: float, published: float
 ) -> None:
@@ -235,6 +236,7 @@ def test_what_the_cheats_win_is_measured(tmp_path: Path, compat: str | None, won
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_recorded_episodes_are_replayed(tasks: Path, tmp_path: Path) -> None:
     """Also that of a machine whose scripts read the clock, and whose example does."""
     clock = {

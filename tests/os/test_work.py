@@ -78,6 +78,7 @@ def test_every_sentence_is_read_as_what_it_was_written_from() -> None:
         assert task.instruction in {text.format(**values) for text in ways()[way].say}
 
 
+@pytest.mark.slow
 def test_nothing_is_done_at_the_beginning_and_every_part_of_a_goal_is_a_change() -> None:
     for index in range(700):
         task = generate("train", index)
@@ -87,6 +88,7 @@ def test_nothing_is_done_at_the_beginning_and_every_part_of_a_goal_is_a_change()
             assert op["value"] != before.get(pointer_parts(op["path"])[1])
 
 
+@pytest.mark.slow
 def test_answers_cannot_be_guessed() -> None:
     answers = Counter(asked(generate("train", index)) for index in range(3000))
     count = sum(answers.values()) - answers.pop(None)
@@ -150,6 +152,7 @@ class Seer(OsExpert):
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_the_expert_solves_each_way_by_what_it_has_seen() -> None:
     seer = Seer()
     for task in ONE_OF_EACH:

@@ -87,6 +87,7 @@ def descriptions(node: Any) -> Iterator[str]:
 @pytest.mark.parametrize("kind", sweep(["llm", "function"], 1))
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("env", env_ids())
+@pytest.mark.slow
 async def test_tools_are_sent_once(env: str, prompt: Any, kind: str, tmp_path: Path) -> None:
     suite = load_suite(EnvConfig(env, prompt=prompt))
     texts = {text for tool in suite.domain.tools for text in descriptions(tool["function"])}
@@ -154,6 +155,7 @@ async def as_text(env: str, record: Record, turns: int) -> list[Message]:
 
 @pytest.mark.parametrize("says", sweep([calls_first, broken_first], 1))
 @pytest.mark.parametrize("env", env_ids())
+@pytest.mark.sampled
 async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
     env: str, says: Callable[[str], Answer], tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ async def test_a_row_for_training_is_that_of_a_policy_that_reads_the_tools(
 
 @pytest.mark.parametrize("kind", sweep(["llm", "function"], 1))
 @pytest.mark.parametrize("env", env_ids())
+@pytest.mark.sampled
 async def test_a_call_that_is_refused_or_written_as_text_is_in_the_conversation_like_any_other(
     env: str, kind: str, tmp_path: Path
 ) -> None:

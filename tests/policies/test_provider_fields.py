@@ -78,6 +78,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("agent", ["llm", *SHAPES])
+@pytest.mark.slow
 async def test_a_server_gets_its_own_fields_again(agent: str, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     # A model may be shown the request's headers.

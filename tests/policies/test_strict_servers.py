@@ -142,6 +142,7 @@ def heard(record: Record) -> list[Any]:
 
 
 @pytest.mark.parametrize("agent", sweep(["llm", *SHAPES], 2))
+@pytest.mark.slow
 async def test_every_request_is_one_that_strict_servers_take(agent: str, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     async with serving(plays) as server:

@@ -124,6 +124,7 @@ MISTAKES: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "named"), MISTAKES)
+@pytest.mark.sampled
 def test_mistakes_are_named(directory: Path, spoil: Callable[[Path], object], named: str) -> None:
     spoil(directory)
     with pytest.raises(InputError) as caught:

@@ -105,6 +105,7 @@ def test_opening_tells_no_secret() -> None:
             assert not any(_says(opening.lower(), value) for value in secrets)
 
 
+@pytest.mark.slow
 def test_wrong_details_are_turned_down() -> None:
     checked = set()
     for task in generated(120):

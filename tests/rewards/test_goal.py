@@ -47,6 +47,7 @@ def test_a_goal_is_met_by_the_state_it_was_made_of(before: dict[str, Any], after
 
 
 @given(ROWS, ROWS, ROWS)
+@pytest.mark.slow
 def test_a_goal_is_met_by_no_other_state(before: dict[str, Any], after: dict[str, Any], other: dict[str, Any]) -> None:
     initial = State.from_tables({"t": before})
     goal = goal_of(initial, changed(initial, after))

@@ -15,6 +15,7 @@ TRAINING = ("docs/training.md", "docs/sft.md", "docs/trl.md", "docs/ray.md", "do
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.sampled
 def test_commands_exist_with_all_their_options(page: Path) -> None:
     for block in blocks(page):
         if block.language != "bash":

@@ -302,6 +302,7 @@ def test_what_models_took_is_added_over_episodes_and_steps() -> None:
     assert found["models"]["user"]["faults"] == {"timeout": 2}
 
 
+@pytest.mark.slow
 def test_the_curve_is_a_picture(folder: RunFolder) -> None:
     pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "simia-gym[rl]"')
     for steps in ([], [1, 2]):

@@ -48,6 +48,7 @@ def large(tmp_path: Path) -> Roll:
     return roll
 
 
+@pytest.mark.slow
 def test_a_large_value_is_written_once_and_read_as_it_was(large: Roll) -> None:
     lines = large.path.read_bytes().splitlines()
     assert max(map(len, lines)) < LARGE
@@ -77,6 +78,7 @@ def _spoilt(path: Path) -> None:
         (lambda path: path.write_bytes(b"dear diary\n"), "r.blobs:1: is no line of a blob file"),
     ],
 )
+@pytest.mark.slow
 def test_a_missing_or_damaged_blob_is_named(large: Roll, spoil: Callable[[Path], Any], says: str) -> None:
     spoil(blob_path(large.path))
     with pytest.raises(InputError, match=says):

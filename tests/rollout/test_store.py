@@ -152,6 +152,7 @@ def test_line_is_the_record_encoded(roll: Roll, expert: Make, unusual: Any) -> N
     Ledger.verify(decode(line)["events"], decode(line)["head"])
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_no_task_of_what_is_done(tmp_path: Path) -> None:
     suite = load_suite(EnvConfig(env="simia/retail-v0", split="train", generated=25))
     roll = Roll(suite, tmp_path / "r.jsonl")

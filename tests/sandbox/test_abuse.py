@@ -151,6 +151,7 @@ def clean(identity: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", sweep(ATTEMPTS, 40))
+@pytest.mark.sampled
 def test_an_attempt_gets_nothing(
     name: str, kept: Sandbox, hasty: Sandbox, clean: bytes, places: dict[str, object], tmp_path: Path
 ) -> None:

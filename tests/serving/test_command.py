@@ -22,6 +22,7 @@ async def asked(address: str, **headers: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
+@pytest.mark.slow
 def test_a_server_from_its_start_to_its_end(service: ModuleType) -> None:
     words = [sys.executable, "-m", "simia_gym", service.COMMAND, RETAIL, "--split", "train", "--max-sessions", "2"]
     env = {**os.environ, "SIMIA_SERVE_TOKEN": "let-me-in"}
@@ -55,6 +56,7 @@ def test_a_server_from_its_start_to_its_end(service: ModuleType) -> None:
             assert process.wait(30) == 130
 
 
+@pytest.mark.slow
 def test_an_open_address_needs_a_token(service: ModuleType) -> None:
     words = [sys.executable, "-m", "simia_gym", service.COMMAND, RETAIL, "--host", "0.0.0.0"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -21,6 +21,7 @@ RETAIL = "simia/retail-v0"
 
 
 @pytest.mark.parametrize("env", WORLDS)
+@pytest.mark.sampled
 def test_the_experts_actions_give_the_same(env: str, service: ModuleType) -> None:
     expected = native(env, 2)
     assert expected.outcome.reward == 1.0
@@ -41,6 +42,7 @@ def test_the_experts_actions_give_the_same(env: str, service: ModuleType) -> Non
     asyncio.run(play())
 
 
+@pytest.mark.slow
 def test_interleaved_episodes_stay_apart(service: ModuleType) -> None:
     expected = [native(RETAIL, place) for place in (3, 4)]
 

@@ -99,6 +99,7 @@ def bought() -> Native:
     return native("simia/webshop-v0", 0)
 
 
+@pytest.mark.slow
 async def test_one_process_is_one_episode_over_standard_input_and_output(bought: Native) -> None:
     expected = bought
     words = ["-m", "simia_gym", "serve-mcp", "simia/webshop-v0", "--split", "train", "--stdio"]

@@ -228,6 +228,7 @@ _ANSWERS = st.fixed_dictionaries(
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=_ANSWERS, tool=st.sampled_from(["get_book", "rename", "lend", "discard", "poke", "wipe", "find_member"]))
+@pytest.mark.slow
 def test_whatever_a_model_says_an_accepted_answer_keeps_the_rules(domain: Domain, data: Any, tool: str) -> None:
     spec: ToolSpec = domain.specs[tool]
     schema = domain.state_schema

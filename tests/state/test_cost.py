@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simia_gym.state import State
 from simia_gym.state.table import IndexFn
 from simia_gym.types import Row
@@ -58,6 +60,7 @@ def test_a_long_episode_on_few_rows_stays_small() -> None:
     assert sum(len(layer.entries) for layer in table.layers) <= 10
 
 
+@pytest.mark.slow
 def test_a_step_late_in_an_episode_that_changes_many_rows_costs_as_much_as_an_early_one() -> None:
     state = database(2_000)
     asked = 0

@@ -83,6 +83,7 @@ PAIRS = VALUES.flatmap(lambda value: st.tuples(st.just(value), changed(value) | 
 
 @PROFILE
 @given(PAIRS)
+@pytest.mark.slow
 def test_the_operations_of_an_edit_lead_to_its_value_to_the_byte(pair: tuple[Any, Any]) -> None:
     before, after = pair
     kept = encode(before), encode(after)
@@ -178,6 +179,7 @@ def _found(tables: dict[str, dict[str, Any]], table: str, value: Any) -> list[st
     st.dictionaries(st.sampled_from(["t", "u"]), st.dictionaries(st.sampled_from("abc"), ROWS, max_size=3), max_size=2),
     COMMANDS,
 )
+@pytest.mark.slow
 def test_drafts_and_patches_agree_with_a_plain_document(
     start: dict[str, Any], commands: list[tuple[str, str, str, str, Any]]
 ) -> None:

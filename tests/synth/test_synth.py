@@ -52,6 +52,7 @@ def asked(server: OracleServer) -> int:
     return server.counts["requests"].get("teacher", 0)
 
 
+@pytest.mark.slow
 def test_all_stages_and_nothing_is_paid_for_twice(
     server: OracleServer, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_judge_reads_what_programs_let_pass(
 
 
 @pytest.mark.parametrize("kind", ["contradiction", "invented_id", "missing_observation", "wrong_total", "cut_end"])
+@pytest.mark.slow
 def test_a_poor_teacher_fills_no_target(
     kind: str, traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,7 @@ def test_rules_grant_what_the_benchmark_does(name: str, shared_data: Path) -> No
     ("kind", "first"),
     [("cancelled_for_delay", "cancel_reservation"), ("changed_for_delay", "update_reservation_flights")],
 )
+@pytest.mark.slow
 def test_a_delay_is_compensated_once_the_reservation_was_given_up_for_it(kind: str, first: str) -> None:
     service = load_service(FOLDERS["airline"])
     generator, compensated = Generator(service, service.ids), 0

@@ -33,6 +33,7 @@ MANY = 4_500
 @pytest.mark.parametrize("compat", [None, "tau2"])
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("number", sizes(450, MANY))
+@pytest.mark.slow
 def test_any_run_of_calls(name: str, compat: str | None, number: int) -> None:
     """The world does the same on the slice, errors change nothing and say why, and the rules of the state are kept."""
     own, domain = OWN[name], load_domain(FOLDERS[name], {"compat": compat})

@@ -55,6 +55,7 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
 
 
 @pytest.mark.parametrize(("heard", "said", "words"), [slip[1:] for slip in SLIPS], ids=[slip[0] for slip in SLIPS])
+@pytest.mark.sampled
 async def test_a_slip_is_asked_again_and_then_a_fault(heard: list[str], said: list[JsonObject], words: str) -> None:
     lines = list(said)
 

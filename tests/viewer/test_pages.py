@@ -50,6 +50,7 @@ def page(record: Path, *words: str) -> Seen:
     return Seen(out.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_page_shows_every_episode_with_its_verdict(record: Path) -> None:
     seen = page(record)
     records = list(read_records(record))
@@ -64,6 +65,7 @@ def test_a_page_shows_every_episode_with_its_verdict(record: Path) -> None:
             assert item["reason"] in seen.text
 
 
+@pytest.mark.slow
 def test_scores_stand_above_the_episodes_that_they_are_of(record: Path, tmp_path: Path) -> None:
     other = play(tmp_path / "other.jsonl", "--policy", "claimer", "--episodes", "8")
     out, report = tmp_path / "scores.html", tmp_path / "report.json"
@@ -86,6 +88,7 @@ def test_scores_stand_above_the_episodes_that_they_are_of(record: Path, tmp_path
     assert run(["evaluate", str(record), "--html", str(record)]) == 2
 
 
+@pytest.mark.slow
 def test_how_long_replies_took_is_shown_where_it_is_known(tmp_path: Path, oracle: OracleServer) -> None:
     place = ("--simulator", "llm", "--model", "oracle", "--base-url", oracle.base_url)
     record = play(tmp_path / "timed.jsonl", *place, "--judge", "llm-all", "--episodes", "1")
