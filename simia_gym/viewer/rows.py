@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,10 +75,16 @@ class Missed(NamedTuple):
 
 
 class Overview:
-    """All episodes of some records, with what they have in common."""
+    """All episodes of some records, with what they have in common.
+
+    Attributes:
+        rows: The episodes.
+        torn: The files whose last line is torn and left out.
+    """
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
+        self.torn: list[Path] = []
         self._kinds: dict[str, str] = {}
         self._failed: Counter[str] = Counter()
         self._judged: Counter[str] = Counter()
@@ -156,10 +163,20 @@ def overview_of(paths: Iterable[Path]) -> Overview:
     for path in paths:
         for record, offset in read_results(path, _COUNTED):
             overview.add(record, path, offset)
+        if not _ends_whole(path):
+            overview.torn.append(path)
     if not overview.rows:
         where = ", ".join(map(str, paths))
         raise InputError("there is no finished episode in it", where=where, fix="Give another record.")
     return overview
+
+
+def _ends_whole(path: Path) -> bool:
+    """Whether the last line of a file that is not empty ends."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return file.read() in (b"", b"\n")
 
 
 def records_in(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ import pytest
 from simia_gym import compare, read_records
 from simia_gym.cli.app import run
 from simia_gym.oracle import OracleServer
+from simia_gym.record.blobs import blob_path
 from simia_gym.record.records import read_lines, read_results
 from simia_gym.viewer.rows import Overview, overview_of
 from simia_gym.viewer.serving import PageServer
@@ -184,6 +185,22 @@ def test_what_is_no_record_is_one_line(
     assert said in told
     assert told.count("\n") == 1
     assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_a_torn_last_line_is_left_out_and_said(
+    two: bool, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(record.read_bytes()[:-100])
+    shutil.copy(blob_path(record), blob_path(torn))
+    others = [str(record)] if two else []
+    assert run(["view", str(torn), *others, "--out", str(tmp_path / "torn.html")]) == 0
+    said = capsys.readouterr().out
+    assert f"warning: {torn}: the last line is torn, its writer was stopped; it is left out" in said
+    assert ("7 pairs" if two else "7 episodes") in said
+    assert run(["view", str(record), "--out", str(tmp_path / "whole.html")]) == 0
+    assert "torn" not in capsys.readouterr().out.replace(str(tmp_path), "")
 
 
 def test_a_folder_of_records_is_one_list(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

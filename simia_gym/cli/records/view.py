@@ -86,6 +86,8 @@ def _one(output: Output, path: Path, out: Path | None, port: int) -> int:
         write_page(out, render("curves", title=title, curves=curves))
         return _said(output, out, 0)
     overview = overview_of(paths)
+    for torn in overview.torn:
+        output.say(f"warning: {torn}: the last line is torn, its writer was stopped; it is left out")
     if out is not None:
         write_page(out, list_page(overview, title, panels_of, curves))
         return _said(output, out, len(overview.rows))
@@ -101,6 +103,8 @@ def _two(output: Output, words: Sequence[Path], out: Path) -> int:
     with closing(Records([words[0]])) as left, closing(Records([words[1]])) as right:
         found = compare_records(left, right)
         write_page(out, comparison_page(found, left, right))
+    for warning in found.warnings:
+        output.say(f"warning: {warning}")
     output.say(f"{out}: {counted(len(found.pairs), 'pair')}")
     output.result({"file": str(out), "pairs": len(found.pairs)})
     return 0

@@ -83,7 +83,7 @@ def _begin(output: Output, run: Run, display: Display, store: RecordStore) -> Ab
     output.say(" · ".join([*parts, f"prompt {config.prompt}", f"seed {settings.seed}"]))
     for warning in warnings(suite):
         output.say(f"warning: {warning}")
-    if not run.sources.replaying:
+    if not run.sources.replaying and run.plan.forced is None:  # nobody knows beforehand what is forced
         expected = estimate(
             suite,
             run.total - len(store.finished),
