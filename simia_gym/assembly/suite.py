@@ -19,6 +19,7 @@ from simia_gym.contracts import Simulator, StepContext, User
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.loading import load_domain
 from simia_gym.domain.registration import CUSTOM, domain_path
+from simia_gym.domain.tasks import TaskList
 from simia_gym.domain.world import WorldSimulator
 from simia_gym.episode import Episode
 from simia_gym.errors import InputError, did_you_mean
@@ -64,7 +65,7 @@ class Suite:
         self.prepare_episode: Callable[[Episode], None] | None = None
         with foreign_code(folder_of(config)):
             self.domain: Domain = domain_of(config, mark)
-        self.tasks: Sequence[Task] = tasks_of(self.domain, config)
+        self.tasks: TaskList = tasks_of(self.domain, config)
         self.models = RoleModels(config, self.resources, self.domain.config.roles)
         self.simulator_name = self._simulator_name()
         self.history = self.domain.history_view(config.history)
@@ -308,7 +309,7 @@ def domain_of(config: EnvConfig, mark: bytes = b"") -> Domain:
         raise
 
 
-def tasks_of(domain: Domain, config: EnvConfig) -> Sequence[Task]:
+def tasks_of(domain: Domain, config: EnvConfig) -> TaskList:
     """The tasks that the settings choose; see `Domain.tasks_of`.
 
     Raises:

@@ -32,6 +32,7 @@ from simia_gym.synth.pipeline import Made, Synthesis
 from simia_gym.synth.played import TasksOfKind
 from simia_gym.synth.postprocess import KEPT
 from simia_gym.synth.report import write_report
+from simia_gym.synth.seeds import DroppedSeed
 from simia_gym.synth.settings import SynthSettings
 from simia_gym.synth.single import TEACHER
 from simia_gym.types import JsonObject
@@ -44,7 +45,8 @@ synth = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_GENERATED = 1_000_000
+_GENERATED = 2_000_000_000
+"""So many generated tasks can be played: all."""
 _OMIT_RUN = (
     "task",
     "limit",
@@ -94,9 +96,7 @@ def filter_seeds(typed: Typed, env: Environment, files: Seeds, seed_format: Form
     output = Output(json)
     with _begun(typed, env) as synthesis:
         seeds, dropped = synthesis.filter(files, seed_format)
-    for item in dropped:
-        output.say(f"{item.where}: {item.findings[0].code}: {item.findings[0].what}")
-    output.say(f"{len(seeds)} seeds of {len(seeds) + len(dropped)} traces are in {synthesis.folder}")
+    _say_seeds(output, len(seeds), dropped)
     output.result({"seeds": len(seeds), "dropped": [item.to_json() for item in dropped]})
     return 0
 
@@ -150,6 +150,13 @@ def trajectories(
 ) -> int:
     """All stages: filter traces, make trajectories, check them, report."""
     return _simulate(typed, env, files or [], seed_format, json)
+
+
+def _say_seeds(output: Output, kept: int, dropped: Sequence[DroppedSeed]) -> None:
+    """Say where each trace stands that is no seed, and why; and how many there are."""
+    for item in dropped:
+        output.say(f"{item.where}: {item.findings[0].code}: {item.findings[0].what}")
+    output.say(f"{kept} seeds of {kept + len(dropped)} traces")
 
 
 @contextmanager
@@ -244,7 +251,7 @@ def _simulate(typed: Typed, env: str, files: list[Path] | None, seed_format: str
         with _begun(typed, env, writes=True) as synthesis:
             if files:
                 seeds, dropped = synthesis.filter(files, seed_format)
-                output.say(f"{len(seeds)} seeds of {len(seeds) + len(dropped)} traces")
+                _say_seeds(output, len(seeds), dropped)
             with counting(output, "drafts") as synthesis.on_made:
                 made = synthesis.simulate()
     except KeyboardInterrupt:

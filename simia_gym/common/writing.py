@@ -17,7 +17,7 @@ RESERVE = 16 * 2**20
 _FIX = "Make room, then give --resume."
 
 
-def append(file: IO[bytes], data: bytes) -> None:
+def append(file: IO[bytes], data: bytes, fix: str = _FIX) -> None:
     """Append all bytes to an unbuffered file, or none of them; usually with one write.
 
     Raises:
@@ -31,10 +31,10 @@ def append(file: IO[bytes], data: bytes) -> None:
         if len(rest) < len(data):
             with suppress(OSError):
                 os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - (len(data) - len(rest)))
-        raise StorageError(f"cannot be written ({error.strerror})", where=str(file.name), fix=_FIX) from error
+        raise StorageError(f"cannot be written ({error.strerror})", where=str(file.name), fix=fix) from error
 
 
-def check_room(path: Path, least: int = RESERVE) -> None:
+def check_room(path: Path, least: int = RESERVE, fix: str = _FIX) -> None:
     """Check before something costly begins that its result can be written.
 
     Raises:
@@ -46,7 +46,7 @@ def check_room(path: Path, least: int = RESERVE) -> None:
         return
     if disk.total and disk.free < least:
         what = f"its disk is almost full: less than {least // 2**20} MiB are free"
-        raise StorageError(what, where=str(path), fix=_FIX)
+        raise StorageError(what, where=str(path), fix=fix)
 
 
 def write_whole(path: Path, data: bytes | str) -> None:

@@ -160,17 +160,31 @@ class TaskList(Sequence[Task]):
         fixed: The fixed tasks.
         generated: Number of generated tasks per split.
         generate: The domain's generator.
+
+    Attributes:
+        fixed: The fixed tasks.
     """
 
     def __init__(
         self, fixed: Sequence[Task], generated: Mapping[Split, int], generate: Callable[[Split, int], Task] | None
     ) -> None:
-        self._fixed = tuple(fixed)
+        self.fixed = tuple(fixed)
         self._generate = generate
         self._plan = dict(generated)
 
     def __len__(self) -> int:
-        return len(self._fixed) + sum(self._plan.values())
+        return len(self.fixed) + sum(self._plan.values())
+
+    def places_of(self, task_id: str) -> Iterator[int]:
+        """The indices at which the task of an id may stand, so that one task a split is made to find it."""
+        for position, task in enumerate(self.fixed):
+            if task.id == task_id:
+                yield position
+        number, first = index_in(task_id), len(self.fixed)
+        for count in self._plan.values():
+            if number is not None and number < count:
+                yield first + number
+            first += count
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -181,9 +195,9 @@ class TaskList(Sequence[Task]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         position = range(len(self))[index]
-        if position < len(self._fixed):
-            return self._fixed[position]
-        number = position - len(self._fixed)
+        if position < len(self.fixed):
+            return self.fixed[position]
+        number = position - len(self.fixed)
         make = cast("Callable[[Split, int], Task]", self._generate)
         for split, count in self._plan.items():
             if number < count:

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
-from simia_gym.domain.tasks import task_blob
+from simia_gym.domain.tasks import TaskList, task_blob
 from simia_gym.errors import InputError, did_you_mean
 from simia_gym.llm.settings import NO_MATTER
 from simia_gym.state import freeze
 from simia_gym.types import JsonObject, Task
 
 _SEED_BITS = 32
+_HINTS = 1000
+"""So many of the first tasks are compared with an id that is of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def slots_of(plan: Plan, tasks: int) -> Iterator[EpisodeSlot]:
         yield EpisodeSlot(positions[place], again * plan.group + member)
 
 
-def choose(tasks: Sequence[Task], ids: Sequence[str], limit: int | None = None) -> tuple[int, ...] | None:
+def choose(tasks: TaskList, ids: Sequence[str], limit: int | None = None) -> tuple[int, ...] | None:
     """The indices of the tasks to play: those with these ids, at most `limit` of them; ``None`` for all.
 
     Raises:
@@ -159,22 +161,23 @@ def choose(tasks: Sequence[Task], ids: Sequence[str], limit: int | None = None) 
         raise InputError(f"limit is {limit}", where="limit", fix="Give at least 1.")
     if not ids:
         return None if limit is None or limit >= len(tasks) else tuple(range(limit))
-    wanted, places = set(ids), dict[str, int]()
-    if len(wanted) < len(ids):
+    if len(set(ids)) < len(ids):
         raise InputError("a task is given twice", where="task", fix="Give each task once.")
-    for place in range(len(tasks)):
-        task = _task(tasks, place)
-        if isinstance(task, Task) and task.id in wanted:
-            places.setdefault(task.id, place)
-            if len(places) == len(wanted):
-                break
+    places: list[int] = []
     for one in ids:
-        if one not in places:
-            known = [task.id for task in map(partial(_task, tasks), range(len(tasks))) if isinstance(task, Task)]
+        found = next((place for place in tasks.places_of(one) if _is(_task(tasks, place), one)), None)
+        if found is None:
+            some = range(min(len(tasks), _HINTS))
+            known = [task.id for task in map(partial(_task, tasks), some) if isinstance(task, Task)]
             hint = did_you_mean(one, known)
             fix = f"{hint}Its tasks are {', '.join(known[:3])}, ...; those of others need --split, or --generated N."
             raise InputError(f"there is no task {one!r} among the {len(tasks)} of this split", where="task", fix=fix)
-    return tuple(places[one] for one in ids)[:limit]
+        places.append(found)
+    return tuple(places)[:limit]
+
+
+def _is(task: Task | MissingTask, task_id: str) -> bool:
+    return isinstance(task, Task) and task.id == task_id
 
 
 def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:

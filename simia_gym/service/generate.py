@@ -27,6 +27,8 @@ from simia_gym.types import JsonObject, Split, Task
 
 SPAN = 1_000_000_000
 """Number of generated tasks of each split; the ranges of their seeds do not overlap."""
+_END = SPAN + SPAN // 2
+"""Where the tasks end that are made by kind, behind those whose kind is drawn."""
 _SPLITS: tuple[Split, ...] = ("train", "test", "dev")
 _TRIED = 20
 """Number of tasks of each kind that are drawn to find mistakes."""
@@ -88,9 +90,19 @@ class Generator:
         Raises:
             InputError: The index lies outside the range; or a breach is allowed, or an edge is not.
         """
-        if not 0 <= index < SPAN:
+        if not 0 <= index < _END:
             raise InputError(f"there is no generated task {index}", where="generated", fix=f"Use 0 to {SPAN - 1}.")
-        return self.make(f"{self.name}-{split}-g{index:06d}", split, index)
+        kind = None if index < SPAN else [*self.kinds][(index - SPAN) % len(self.kinds)]
+        return self.make(f"{self.name}-{split}-g{index:06d}", split, index, kind)
+
+    def index_of(self, kind: str, number: int) -> int:
+        """The index of a task of a kind, made by its kind and not drawn: of the first, second, ... from 0.
+
+        Args:
+            kind: One of `kinds`.
+            number: Which of them.
+        """
+        return SPAN + number * len(self.kinds) + [*self.kinds].index(kind)
 
     def fixed(self, split: Split, kinds: int | Sequence[str]) -> list[Task]:
         """The fixed tasks of a split, from seeds of their own: so many, or one of each of these kinds."""

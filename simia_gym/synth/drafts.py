@@ -62,7 +62,10 @@ class Draft:
 
     def to_json(self) -> JsonObject:
         """As a line of `DRAFTS`."""
-        return {name: value for name, value in vars(self).items() if value not in ("", (), {})} | {"order": self.order}
+        return {name: value for name, value in vars(self).items() if value not in ("", (), {})} | {
+            "order": self.order,
+            "kind": self.kind,
+        }
 
     @classmethod
     def from_json(cls, data: JsonObject) -> Draft:

@@ -13,6 +13,8 @@ from simia_gym.common.writing import append, check_room, write_whole
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
+_FIX = "Make room; the same command goes on."
+
 
 class Lines:
     """An append-only file of objects by id; the last one of an id counts, and an incomplete last line is cut off.
@@ -53,7 +55,7 @@ class Lines:
         Raises:
             StorageError: The disk is almost full.
         """
-        check_room(self.path)
+        check_room(self.path, fix=_FIX)
 
     def add(self, item: Mapping[str, object]) -> None:
         """Append an object.
@@ -64,7 +66,7 @@ class Lines:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("ab", buffering=0)
-        append(self._file, encode(item) + b"\n")
+        append(self._file, encode(item) + b"\n", _FIX)
         self.items[str(item["id"])] = dict(item)
 
     def close(self) -> None:

@@ -26,11 +26,14 @@ from simia_gym.synth.seeds import SEEDS, SEEDS_DROPPED, DroppedSeed, Seed, read_
 from simia_gym.synth.settings import SynthSettings
 from simia_gym.synth.single import Teacher, write_all
 from simia_gym.trajectories.contamination import Benchmark, add_file, add_tasks
+from simia_gym.trajectories.written import why_unreadable
 from simia_gym.types import JsonObject, Message
 
 _OF, _OPINIONS = "synthesis.json", "opinions.jsonl"
 _FAULTS = 10
 """So many replies in a row that hold nothing end a run."""
+_UNREAD = 30
+"""So many replies before the first one that is a trajectory end a run: each is paid for."""
 _SPARE = 1.1
 """So many attempts a round for each trajectory that is missing."""
 
@@ -98,6 +101,7 @@ class Synthesis:
         self.subject, self.settings = subject, settings
         self._teacher, self._judge, self._play, self._tasks = teacher, judge, play, tasks
         self.on_made: Callable[[], None] = lambda: None
+        self._unread: int | None = 0
 
     @property
     def folder(self) -> Path:
@@ -275,14 +279,22 @@ class Synthesis:
         ]
         in_a_row = 0
 
+        def end(what: str) -> None:
+            raise InputError(what, where="the teacher's model", fix="Mend it; the same command goes on.")
+
         def take(draft: Draft) -> None:
             nonlocal in_a_row
             drafts.add(draft.to_json())
             self.on_made()
             in_a_row = in_a_row + 1 if draft.fault else 0
             if in_a_row == _FAULTS:
-                what = f"{_FAULTS} replies in a row hold nothing; the last: {draft.fault}"
-                raise InputError(what, where="the teacher's model", fix="Mend it; the same command goes on.")
+                end(f"{_FAULTS} replies in a row hold nothing; the last: {draft.fault}")
+            if draft.fault or self._unread is None:
+                return
+            why = why_unreadable(draft.text)
+            self._unread = None if why is None else self._unread + 1
+            if self._unread == _UNREAD:
+                end(f"none of {_UNREAD} replies is a trajectory; the last: {why}")
 
         at_once = self.settings.at_once
         work = write_all(teacher, missing, concurrency=at_once, before=drafts.check_room, on_draft=take)
@@ -294,7 +306,7 @@ class Synthesis:
         if all("fault" not in drafts.items.get(one.id, {"fault": ""}) for one in attempts):
             return
         tasks = [self._tasks.get(one.kind, one.number) for one in attempts]
-        wanted = {task.id: one for task, one in zip(tasks, attempts, strict=True) if task is not None}
+        wanted = {task: one for task, one in zip(tasks, attempts, strict=True) if task is not None}
         for record in self._play([*wanted], f"episodes-{number}.jsonl"):
             drafts.add(draft_of(record, wanted[record.task]).to_json())
 

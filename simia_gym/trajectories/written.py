@@ -91,6 +91,15 @@ def from_text(text: str) -> Written:
     raise UnreadableText("cut_off", max(number, 1), "the line that ends it is missing")
 
 
+def why_unreadable(text: str) -> str | None:
+    """Why a text is no trajectory, or one without its end; ``None`` if it is one."""
+    try:
+        from_text(text)
+    except UnreadableText as error:
+        return str(error)
+    return None
+
+
 def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
     """The objects of a text with the number of their first line, and whether they were repaired; one may take lines."""
     held, began = "", 0
@@ -122,7 +131,7 @@ def _value(text: str, number: int, *, last: bool) -> tuple[Mapping[str, Any] | N
         except JsonProblem:
             if last or not text.startswith("{"):
                 raise UnreadableText(
-                    "unreadable", number, f"it is no JSON object ({problem}): {shown(text, 60)}"
+                    "unreadable", number, f"it is no JSON object ({problem.message}): {shown(text, 60)}"
                 ) from None
             return None, False
     if not isinstance(value, dict):
