@@ -35,7 +35,7 @@ from simia_gym.synth.prompt import teacher_prompt, variation
 from simia_gym.trajectories.contamination import Benchmark, add_tasks
 from simia_gym.trajectories.findings import calls_of
 from simia_gym.trajectories.written import from_text
-from simia_gym.types import JsonObject, Message, ToolCall
+from simia_gym.types import JsonObject, Message, Task, ToolCall
 
 _REPLAYED = 100
 """So many kept trajectories are replayed in the world of their task."""
@@ -53,21 +53,24 @@ def taught(subject: Subject, drafts: int, rate: float) -> list[Taught]:
     return found
 
 
-def holds(domain: Domain, item: Taught) -> bool:
+def holds(domain: Domain, task: Task, messages: Sequence[Message]) -> bool:
     """Whether the world of the task answers each call as the trajectory says."""
-    return bool(run_sync(_replayed(domain, item), inline=False))
+    return bool(run_sync(_replayed(domain, task, messages), inline=False))
 
 
-async def _replayed(domain: Domain, item: Taught) -> bool:
-    task = domain.find_task(item.task)
+async def _replayed(domain: Domain, task: Task, messages: Sequence[Message]) -> bool:
     assert domain.world is not None
     state = domain.begun(task)
-    for number, call in enumerate(calls_of(from_text(item.text).messages)):
+    for number, call in enumerate(calls_of(messages)):
         given = await domain.world.answer(state, ToolCall(call.name, call.arguments, f"c{number}"))
         if given.observation != call.answer:
             return False
         state = state if given.state is None else given.state
     return True
+
+
+def _holds(domain: Domain, item: Taught) -> bool:
+    return holds(domain, domain.find_task(item.task), from_text(item.text).messages)
 
 
 def measured(env: str, drafts: int, rate: float) -> JsonObject:
@@ -101,16 +104,16 @@ def measured(env: str, drafts: int, rate: float) -> JsonObject:
         "rate": rate,
         "drafts": drafts,
         "kept": kept.total(),
-        "wrong_of_kept": _share(wrong, kept.total()),
-        "right_that_are_kept": _share(kept["right"], made["right"]),
-        "kept_by_mistake": {kind: _share(kept[kind], made[kind]) for kind in sorted(made) if kind != "right"},
+        "wrong_of_kept": share(wrong, kept.total()),
+        "right_that_are_kept": share(kept["right"], made["right"]),
+        "kept_by_mistake": {kind: share(kept[kind], made[kind]) for kind in sorted(made) if kind != "right"},
         "right_dropped_by": dict(reasons),
-        "kept_that_the_world_repeats": _share(sum(holds(domain, item) for item in some), len(some)),
+        "kept_that_the_world_repeats": share(sum(_holds(domain, item) for item in some), len(some)),
         "checks_a_cpu_second": {"exact": seconds["0.0"], "near": seconds["0.9"]},
     }
 
 
-def _share(part: int, whole: int) -> JsonObject:
+def share(part: int, whole: int) -> JsonObject:
     """A share with its interval of 95%; nothing of nothing is no share."""
     return {"n": whole, **(mean_over_tasks([1.0] * part + [0.0] * (whole - part)) if whole else {})}
 

@@ -48,14 +48,9 @@ def teach(request: ParsedRequest, domains: Domains, options: OracleOptions, chan
     Raises:
         Refused: The domain is unknown or has no expert, or an episode of it has no reward.
     """
-    known = domains.named(request.static)
-    domain = known.domain
-    found = request.last("vary")
-    vary: Mapping[str, Any] = found[1] if found is not None and isinstance(found[1], Mapping) else {}
-    drawn = hashlib.sha256("\0".join(item.text for item in request.turns).encode()).digest()
-    draw = Random(f"teacher:{options.seed}:{drawn.hex()}")
-    task = _task(domain, draw, str(vary.get("kind") or ""))
-    messages = run_sync(_played(domain, task, draw.randrange(1 << 30)), inline=False)
+    domain = domains.named(request.static).domain
+    task, seed = task_of(request, domain, options)
+    messages = run_sync(_played(domain, task, seed), inline=False)
     kinds = options.teacher_mistakes or TEACHER_MISTAKES
     if chance.random() >= options.teacher_mistake_rate:
         return Taught(to_text(messages), (), task.id)
@@ -63,6 +58,15 @@ def teach(request: ParsedRequest, domains: Domains, options: OracleOptions, chan
     if made is not None:
         return Taught(to_text(made.messages), (made.kind,), task.id)
     return Taught(cut(to_text(messages), chance), ("cut_end",), task.id)
+
+
+def task_of(request: ParsedRequest, domain: Domain, options: OracleOptions) -> tuple[Task, int]:
+    """The task and the seed of the episode that the teacher plays for a request; equal requests give equal ones."""
+    found = request.last("vary")
+    vary: Mapping[str, Any] = found[1] if found is not None and isinstance(found[1], Mapping) else {}
+    drawn = hashlib.sha256("\0".join(item.text for item in request.turns).encode()).digest()
+    draw = Random(f"teacher:{options.seed}:{drawn.hex()}")
+    return _task(domain, draw, str(vary.get("kind") or "")), draw.randrange(1 << 30)
 
 
 def give_opinion(request: ParsedRequest, domains: Domains) -> JsonObject:
