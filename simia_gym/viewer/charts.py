@@ -16,6 +16,8 @@ _OUTSIDE = re.compile(r"<metadata>.*?</metadata>|^.*?(?=<svg)|<!--.*?-->| id=\"[
 """What a page needs not: head, metadata, comments, and ids that would be there again in the next chart."""
 _PUBLIC = re.compile(r' xmlns(:\w+)?="[^"]*"| (xlink:href)="')
 _WIDTH, _HEIGHT = 3.6, 1.7
+_APART = 0.065
+"""The least distance of two names, as a share of the axis."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -78,9 +80,14 @@ def slopes(rows: Sequence[tuple[str, float, float]], label: str, sides: tuple[st
 
     figure = Figure(figsize=(_WIDTH * 1.5, _HEIGHT * 1.6), layout="constrained")
     axis = figure.subplots()
-    for name, left, right in rows:
+    for _, left, right in rows:
         axis.plot([0, 1], [left, right], color=_BAR, marker="o", markersize=4)
-        axis.text(1.03, right, name[:40], color=_INK, fontsize=8, va="center", parse_math=False)
+    low, high = axis.get_ylim()
+    free = low
+    for name, _, right in sorted(rows, key=lambda row: row[2]):
+        place = max(right, free)  # names of equal values stand above each other
+        free = place + _APART * (high - low)
+        axis.text(1.03, place, name[:40], color=_INK, fontsize=8, va="center", parse_math=False)
     axis.set_xticks([0, 1], [side[:30] for side in sides], parse_math=False)
     axis.set_xlim(-0.1, 1.8)
     axis.set_ylabel(label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from simia_gym.cli.app import run
 from simia_gym.oracle import OracleServer
 from simia_gym.record.blobs import blob_path
 from simia_gym.record.records import read_lines, read_results
+from simia_gym.viewer.charts import slopes
 from simia_gym.viewer.rows import Overview, overview_of
 from simia_gym.viewer.serving import PageServer
 from simia_gym.viewer.steps import conversation
@@ -407,3 +409,10 @@ def test_nothing_else_is_served(server: PageServer, path: str) -> None:
 def test_another_name_for_this_machine_is_refused(server: PageServer) -> None:
     assert asked(server, "/", Host="records.example")[0] == 403
     assert server.server_address[0] == "127.0.0.1"
+
+
+def test_names_of_equal_policies_stand_apart() -> None:
+    drawn = slopes([("one", 1.0, 0.0), ("two", 0.5, 0.0), ("three", 0.0, 0.0), ("four", 0.2, 0.9)], "r", ("a", "b"))
+    placed = {text: float(height) for height, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>(\w+)</text>', drawn)}
+    heights = [placed[name] for name in ("one", "two", "three", "four")]
+    assert all(one - other >= 8 for one, other in itertools.pairwise(heights)), drawn
