@@ -140,6 +140,13 @@ class Episode:
         return self._native
 
     @property
+    def final_state(self) -> str | None:
+        """The hash of the state at the end, without private tables; ``None`` before it and after a fault."""
+        if self.verdict is None or not self.verdict.valid:
+            return None
+        return self.state.hash(name for name in self.state.tables if name[0] != "_")
+
+    @property
     def _system(self) -> str:
         prompts = self.domain.native_prompts if self._native else self.domain.prompts
         return prompts[self.prompt]

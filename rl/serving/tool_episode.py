@@ -101,11 +101,8 @@ class ToolEpisode:
 
     @property
     def state(self) -> str | None:
-        """The hash of the final state, but for private tables; ``None`` before the end and after a fault."""
-        if self.verdict is None or not self.verdict.valid:
-            return None
-        state = self._episode.state
-        return state.hash(name for name in state.tables if name[0] != "_")
+        """The hash of the final state; see `Episode.final_state`."""
+        return self._episode.final_state
 
     @property
     def messages(self) -> list[Message]:

@@ -27,6 +27,7 @@ class PlayedEpisode:
         messages: The whole transcript in OpenAI's format, the agent's messages included.
         sampled: The tokens of a model behind an endpoint, one item an action, as far as its server gives them; empty
             for other agents.
+        state: The hash of the final state, without private tables; ``None`` after a fault.
     """
 
     task: str
@@ -37,6 +38,7 @@ class PlayedEpisode:
     turns: int
     messages: tuple[Message, ...]
     sampled: tuple[Sampled, ...] = ()
+    state: str | None = None
 
     @property
     def reward(self) -> float | None:
@@ -98,6 +100,7 @@ async def play_episode(
         turns=episode.turn,
         messages=tuple(episode.messages),
         sampled=tuple(getattr(policy, "sampled", ())),
+        state=episode.final_state,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import pytest
@@ -12,6 +12,7 @@ from aiohttp import web
 
 from simia_gym import EnvConfig, Fault, InputError, PolicyOptions, Resources, load_suite, play_episode
 from simia_gym.domain.registration import env_ids
+from simia_gym.env import SimiaEnv
 from simia_gym.llm.types import Sampled
 from simia_gym.types import Message
 
@@ -32,6 +33,7 @@ def test_the_reward_is_that_of_gymnasium(env: str) -> None:
     made.reset(seed=3, options={"task": task.id})
     steps = [made.step(action) for action in actions]
     assert (steps[-1][1], steps[-1][-1]["ended"]) == (expert.reward, expert.ended)
+    assert cast(SimiaEnv, made.unwrapped).episode.final_state == expert.state is not None
     made.close()
     waiting = iter(actions)
 

@@ -69,10 +69,8 @@ def native(env: str, place: int, seed: int = 5) -> Native:
     for action in actions:
         _, more, *_ = world.step(action)
         reward += more
-    state = world.episode.state
-    public = state.hash(name for name in state.tables if name[0] != "_")
     calls = tuple(made for action in actions for made in _calls(world.suite, action))
-    return Native(task, info["seed"], first, calls, Outcome(reward, world.episode.ended, public))
+    return Native(task, info["seed"], first, calls, Outcome(reward, world.episode.ended, world.episode.final_state))
 
 
 async def _actions(suite: Suite, task: str, seed: int) -> list[PolicyAction]:
