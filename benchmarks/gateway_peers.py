@@ -12,7 +12,10 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from urllib.request import Request, urlopen
 
 Rows = list[dict[str, Any]]
 
@@ -212,7 +215,179 @@ async def areal(base_url: str, rows: Rows) -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def _silent_address() -> Iterator[str]:
+    """An address that takes requests and never answers."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen(64)
+        yield f"http://127.0.0.1:{one.getsockname()[1]}/v1"
+
+
+@contextmanager
+def _ends_heard(row: Any) -> Iterator[list[str]]:
+    """The tasks whose worlds are told that their episode is over."""
+    from simia_gym.rl.recipes.gateways import suite_of
+
+    world: Any = type(suite_of(row).domain.world)
+    heard: list[str] = []
+    real = world.end
+
+    def end(self: Any, context: Any) -> Any:
+        heard.append(context.task.id)
+        return real(self, context)
+
+    world.end = end
+    yield heard
+    world.end = real
+
+
+def _by_settings(rows: Rows) -> list[Rows]:
+    """The rows of each environment with the same settings."""
+    found: dict[str, Rows] = {}
+    for row in rows:
+        found.setdefault(json.dumps([row["env"], row["settings"]]), []).append(row)
+    return [*found.values()]
+
+
+async def inspect_ai(base_url: str, rows: Rows) -> dict[str, Any]:
+    """Its evaluation of the task, all samples of a world at the same time; the first is played again."""
+    import math
+    import tempfile
+
+    from inspect_ai import eval_async, task_with
+    from inspect_ai.model import get_model
+
+    from simia_gym.rl.recipes.inspect_task import simia
+
+    found: dict[str, Any] = {"rewards": {}, "ends": {}, "turns": {}, "faults": {}}
+    again: list[bool] = []
+    with tempfile.TemporaryDirectory() as folder:
+
+        async def samples(given: Rows, address: str, **more: Any) -> list[Any]:
+            made = simia(given[0]["env"], seed=given[0]["seed"], **given[0]["settings"])
+            model = get_model("openai-api/simia/m", base_url=address, api_key="k", memoize=False)
+            wanted = [row["task"] for row in given]
+            logs = await eval_async(task_with(made, **more), model, sample_id=wanted, log_dir=folder)
+            assert logs[0].status == "success", logs[0].error
+            return list(logs[0].samples or ())
+
+        for given in _by_settings(rows):
+            for one in await samples(given, base_url):
+                task, score = str(one.id), (one.scores or {}).get("simia_verdict")
+                found["rewards"][task] = None if score is None or math.isnan(score.as_float()) else score.as_float()
+                found["turns"][task] = [sum(event.event == "model" for event in one.events)]
+                if score is not None:
+                    found["ends"][task] = [score.metadata["ended"], score.metadata["state"]]
+                if one.error is not None:
+                    found["faults"][task] = [one.error.message.partition("(")[0].strip()]
+            if given[0]["task"] not in found["ends"]:
+                continue
+            (one,) = await samples(given[:1], base_url)
+            score = one.scores["simia_verdict"]
+            again.append(found["ends"][one.id] == [score.metadata["ended"], score.metadata["state"]])
+        with _silent_address() as silent, _ends_heard(rows[0]) as heard:
+            (one,) = await samples(rows[:1], silent, time_limit=3)
+            found["freed"] = heard == [rows[0]["task"]] and math.isnan(one.scores["simia_verdict"].as_float())
+    return found | {"again": all(again)}
+
+
+async def verifiers(base_url: str, rows: Rows) -> dict[str, Any]:
+    """Its environment, with the taskset, the harness and the interception that an evaluation has; all tasks at once."""
+    import tempfile
+    from pathlib import Path
+
+    from verifiers.v1.clients import ModelContext
+    from verifiers.v1.configs.client import EvalClientConfig
+    from verifiers.v1.utils.loaders import load_environment, resolve_env_config
+
+    os.environ["SIMIA_KEY"] = "k"
+    found: dict[str, Any] = {"rewards": {}, "ends": {}, "turns": {}, "faults": {}}
+    again: list[bool] = []
+
+    async def traces(given: Rows, address: str, **agent: Any) -> list[Any]:
+        row = given[0]
+        config = {"id": "simia_taskset", "env": row["env"], "seed": row["seed"], **_split(row["settings"])}
+        env = load_environment(resolve_env_config({"taskset": config, "agent": agent}))
+        context = ModelContext(model="m", client=EvalClientConfig(base_url=address, api_key_var="SIMIA_KEY"))
+        wanted = [f"{row['task']}/{row['seed']}" for row in given]
+        tasks = {task.data.id: task for task in env.taskset.include(ids=wanted)}
+        async with env.serving():
+            episodes = await asyncio.gather(*(env.run_episode(tasks[name], context) for name in wanted))
+        return [episode.traces[0] for episode in episodes]
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = "SimiaEnv, SimiaHarness, SimiaTaskset"
+        text = f"from simia_gym.rl.recipes.verifiers_taskset import {names}\n__all__ = {names.split(', ')}\n"
+        Path(folder, "simia_taskset.py").write_text(text)
+        sys.path.insert(0, folder)
+        for given in _by_settings(rows):
+            for row, trace in zip(given, await traces(given, base_url), strict=True):
+                task, reward = row["task"], trace.rewards.get("simia")
+                found["rewards"][task] = None if reward is None else reward.score
+                found["turns"][task] = [trace.num_turns]
+                if reward is not None:
+                    found["ends"][task] = [trace.info["simia"]["ended"], trace.info["simia"]["state"]]
+                if not trace.ok:
+                    found["faults"][task] = [error.type for error in trace.errors]
+            if given[0]["task"] not in found["ends"]:
+                continue
+            (trace,) = await traces(given[:1], base_url)
+            again.append(found["ends"][given[0]["task"]] == [trace.info["simia"][key] for key in ("ended", "state")])
+        with _silent_address() as silent, _ends_heard(rows[0]) as heard:
+            (trace,) = await traces(rows[:1], silent, timeout={"rollout": 3})
+            found["freed"] = heard == [rows[0]["task"]] and trace.rewards.get("simia") is None
+    return found | {"again": all(again)}
+
+
+def _split(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"split": settings["split"], "settings": {key: value for key, value in settings.items() if key != "split"}}
+
+
+async def skyrl_gym(base_url: str, rows: Rows) -> dict[str, Any]:
+    """Its registry and its environments, one thread an episode as in its generator; all tasks of a world at once."""
+    import skyrl_gym as package
+
+    import simia_gym.rl.recipes.skyrl_env  # noqa: F401  # registers the environment
+    from simia_gym.actions.calls import read_action
+    from simia_gym.rl.recipes.gateways import suite_of
+
+    found: dict[str, Any] = {"rewards": {}, "ends": {}, "turns": {}, "faults": {}}
+
+    def play(row: Any) -> tuple[Any, ...]:
+        env = package.make("simia", extras={"simia": json.dumps(row), "max_turns": 999})
+        messages, _ = env.init([])
+        total, end = 0.0, dict[str, Any]()
+        while not end:
+            asked = Request(f"{base_url}/chat/completions", json.dumps({"messages": messages}).encode())
+            with urlopen(asked) as answer:
+                said = json.load(answer)["choices"][0]["message"]
+            action = read_action(suite_of(row).domain.grammar, said)[0]
+            step = env.step(action)
+            messages = [*messages, {"role": "assistant", "content": action}, *step["observations"]]
+            total, end = total + step["reward"], step["metadata"] if step["done"] else {}
+        env.close()
+        return total, end["ended"], end["state"], env.turns
+
+    tried = [asyncio.to_thread(play, row) for row in rows]
+    for row, one in zip(rows, await asyncio.gather(*tried, return_exceptions=True), strict=True):
+        if isinstance(one, BaseException):
+            found["rewards"][row["task"]], found["faults"][row["task"]] = None, [type(one).__name__]
+            continue
+        found["rewards"][row["task"]], *end, found["turns"][row["task"]] = one
+        found["ends"][row["task"]] = end
+    firsts = [given[0] for given in _by_settings(rows) if given[0]["task"] in found["ends"]]
+    found["again"] = all([*found["ends"][row["task"]]] == [*play(row)[1:3]] for row in firsts)
+    with _ends_heard(rows[0]) as heard:
+        env = package.make("simia", extras={"simia": json.dumps(rows[0])})
+        env.init([])
+        env.close()
+        found["freed"] = heard == [rows[0]["task"]]
+    return found
+
+
 if __name__ == "__main__":
     name, address, given = sys.argv[1:]
     os.environ.setdefault("WANDB_MODE", "offline")
+    os.environ.setdefault("INSPECT_DISPLAY", "none")
     print(json.dumps(asyncio.run(globals()[name](address, json.loads(given)))))

@@ -71,6 +71,29 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+def self_contained(schema: Mapping[str, Any]) -> JsonObject:
+    """A copy of a schema with what it refers to in its place; a type that holds itself ends as the empty schema."""
+
+    def copied(node: Any, inside: tuple[str, ...], names: bool = False) -> Any:
+        if isinstance(node, list | tuple):
+            return [copied(item, inside) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        reference = None if names else node.get("$ref")
+        if reference in inside:
+            return {}
+        whole = node if reference is None else {**resolve(node, schema), **node}
+        inside = inside if reference is None else (*inside, reference)
+        return {
+            key: copied(value, inside, names=not names and key in _NAMED)
+            for key, value in whole.items()
+            if names or key not in ("$ref", "$defs", "definitions")
+        }
+
+    result: JsonObject = copied(schema, ())
+    return result
+
+
 def type_name(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
     """A short name for what a schema allows, such as ``list[string]`` or ``"a" | "b"``."""
     part = resolve(schema, root)

@@ -11,8 +11,10 @@ from simia_gym import Fault, load_suite
 from simia_gym.assembly.settings import EnvConfig
 from simia_gym.rl.recipes.areal_agent import SimiaAgent
 from simia_gym.rl.recipes.gateways import gateway_rows, play_row, suite_of
+from simia_gym.rl.recipes.skyrl_rows import begin, skyrl_rows
 
 from ..model_server import serving
+from ..serving.native import made, native
 
 SETTINGS: dict[str, Any] = {"split": "test", "prompt": "compact", "max_turns": 2}
 ROWS = gateway_rows("simia/webshop-v0", seeds=2, **SETTINGS)
@@ -52,3 +54,19 @@ async def test_areals_agent_gives_a_float_and_raises_a_fault(inline: bool, monke
         with pytest.raises(Fault) as caught:
             await SimiaAgent().run(ROWS[1], **given)
     assert caught.value.role == "policy"
+
+
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/webshop-v0"])
+def test_a_row_of_skyrl_shows_what_its_episode_begins_with(env: str) -> None:
+    """Its prompt is that of `gym.make` with the same seed, and the row comes back from a file as it was."""
+    expected = native(env, 0)
+    rows = skyrl_rows(env, split="train", history="transcript")
+    assert [json.loads(row["simia"])["task"] for row in rows] == [task.id for task in made(env).suite.tasks]
+    assert {(row["env_class"], *(message["role"] for message in row["prompt"])) for row in rows} == {
+        ("simia", "system", "user")
+    }
+    read = json.loads(json.dumps(rows[0]))
+    assert read == rows[0]
+    row = json.loads(read["simia"]) | {"seed": expected.seed}
+    episode = suite_of(row).episode()
+    assert begin(episode, row).messages[-1]["content"] == expected.first
