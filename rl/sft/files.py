@@ -20,6 +20,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.common.files import read_jsonl
 from simia_gym.conversations.messages import normal_tools
+from simia_gym.conversations.parquet import keeps_json
 from simia_gym.conversations.prompt import with_tools
 from simia_gym.errors import ActionError, InputError
 from simia_gym.record.records import Record, read_records
@@ -77,6 +78,7 @@ def read_trajectories(
             of an unknown environment, or has a null of which nobody can say whose it is; names the row.
     """
     path = Path(path)
+    padded = path.suffix == PARQUET and path.is_file() and not keeps_json(path, "messages")
     for where, row in _rows(path):
         if isinstance(row, Mapping) and row.get("valid") is False:
             yield None
@@ -84,7 +86,7 @@ def read_trajectories(
         if isinstance(row, Mapping) and isinstance(row.get("messages"), list):
             name = str(row.get("env") or row.get("domain") or "")
             messages = row["messages"]
-            if path.suffix == PARQUET and any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
+            if padded and any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
                 known = _own_tools(row, where) or tools(name)
                 messages = [without_padding(one, known, where) if isinstance(one, Mapping) else one for one in messages]
             messages = _with_tools(messages, _own_tools(row, where), where)

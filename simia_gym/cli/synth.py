@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from simia_gym.cli.options import AsJson, Environment, Typed, with_options
 from simia_gym.cli.terminal.progress import counting
 from simia_gym.common.json_encoding import decode
 from simia_gym.common.output import Output, tell
+from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import CUSTOM, resolve_env
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.accounts import accounts
@@ -28,6 +29,7 @@ from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.run import Run, RunSettings, opened
 from simia_gym.synth.domains import bare_subject, is_bare, subject_of_domain
 from simia_gym.synth.drafts import Attempt
+from simia_gym.synth.mix import described, mix, read_part
 from simia_gym.synth.pipeline import Made, Synthesis
 from simia_gym.synth.played import TasksOfKind
 from simia_gym.synth.postprocess import KEPT
@@ -157,6 +159,30 @@ def _say_seeds(output: Output, kept: int, dropped: Sequence[DroppedSeed]) -> Non
     for item in dropped:
         output.say(f"{item.where}: {item.findings[0].code}: {item.findings[0].what}")
     output.say(f"{kept} seeds of {kept + len(dropped)} traces")
+
+
+@synth.command("mix")
+def mix_folders(
+    folders: Annotated[
+        list[str],
+        typer.Argument(metavar="FOLDER[=WEIGHT]...", help="Folders of syntheses, each with its share of the file (1)."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    size: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Trajectories in it. Else as many as there are with these weights."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Random seed.")] = 0,
+    json: AsJson = False,
+) -> int:
+    """Mix the trajectories of several syntheses with weights into one training file; none is taken twice."""
+    output = Output(json)
+    parts = [read_part(typed) for typed in folders]
+    check_output(out, "--out", (b"{",), ())
+    mixed = mix(parts, out, size=size, seed=seed)
+    output.say(f"{out}: {described(mixed)}")
+    output.result({"file": str(out), **asdict(mixed)})
+    return 0
 
 
 @contextmanager

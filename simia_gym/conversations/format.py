@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.writing import write_parts
@@ -16,6 +16,7 @@ from simia_gym.conversations.rows import read_rows
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject
 
+T = TypeVar("T")
 _NOTHING = Conversation(messages=())
 
 
@@ -106,16 +107,25 @@ class RowFormat(ABC):
 
         def lines() -> Iterator[bytes]:
             nonlocal number
-            for conversation in conversations:
-                try:
-                    yield encode(self.row(conversation)) + b"\n"
-                except InputError as error:
-                    where = conversation.where or conversation.source or f"conversation {conversation.id}"
-                    raise InputError(f"cannot be written as {self.name}: {error.what}", where=where) from error
+            for line in self.rows(conversations, lambda row: encode(row) + b"\n"):
+                yield line
                 number += 1
 
         write_parts(path, lines())
         return number
+
+    def rows(self, conversations: Iterable[Conversation], made: Callable[[JsonObject], T]) -> Iterator[T]:
+        """What is made of the row of each conversation.
+
+        Raises:
+            InputError: The format cannot hold one of them; says where that stands.
+        """
+        for conversation in conversations:
+            try:
+                yield made(self.row(conversation))
+            except InputError as error:
+                where = conversation.where or conversation.source or f"conversation {conversation.id}"
+                raise InputError(f"cannot be written as {self.name}: {error.what}", where=where) from error
 
     def row(self, conversation: Conversation) -> JsonObject:
         """The row of a conversation, with what the format itself cannot hold."""

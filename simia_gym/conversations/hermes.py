@@ -17,7 +17,7 @@ from simia_gym.conversations.format import RowFormat
 from simia_gym.conversations.messages import normal_messages, normal_tools
 from simia_gym.conversations.openai_chat import chat_messages, columns, has_marks
 from simia_gym.conversations.prompt import with_tools, without_tools
-from simia_gym.conversations.sharegpt import ROLES, turns_of
+from simia_gym.conversations.sharegpt import BETWEEN, ROLES, turns_of
 from simia_gym.conversations.text import plain, split_thoughts, with_thoughts
 from simia_gym.errors import ActionError, InputError
 from simia_gym.types import Calls, JsonObject, Message
@@ -63,11 +63,23 @@ class Hermes(RowFormat):
 
     def encode(self, conversation: Conversation) -> JsonObject:
         """The row of a conversation."""
-        messages = [*_written(conversation.messages)]
-        system = with_tools(conversation.system, conversation.tools)
-        if system is not None:
-            messages.insert(0, {"role": "system", "content": system})
-        return {"messages": messages, **columns(conversation)}
+        return {"messages": in_text(conversation, "user", self.name), **columns(conversation)}
+
+
+def in_text(conversation: Conversation, answers: str, name: str) -> list[Message]:
+    """A conversation with its tools and calls inside of texts, as messages of role and content alone.
+
+    Args:
+        conversation: The conversation.
+        answers: The role of what tools answer: ``user``, in tags, or ``tool``, whose tags are the template's.
+        name: The format, for errors.
+
+    Raises:
+        InputError: It has a part that is no text.
+    """
+    system = with_tools(conversation.system, conversation.tools)
+    first: list[Message] = [] if system is None else [{"role": "system", "content": system}]
+    return [*first, *_written(conversation.messages, answers, name)]
 
 
 def _messages(row: JsonObject) -> Sequence[Message]:
@@ -106,8 +118,8 @@ def _read(messages: Sequence[Message]) -> Iterator[Message]:
             read = _calls(message, content)
             waiting = len(read.get("tool_calls") or ())
             yield read
-        elif message["role"] in ("user", "tool") and waiting and content.strip().startswith(_ANSWER):
-            text = content.strip()
+        elif message["role"] in ("user", "tool") and waiting and _answers(message, content, waiting):
+            text = content.strip() if content.strip().startswith(_ANSWER) else f"{_ANSWER}\n{content}\n{_END}"
             if not text.endswith(_END):
                 raise InputError(f"message {number} opens {_ANSWER} and does not close it")
             text = text.removeprefix(_ANSWER).removesuffix(_END).removeprefix("\n").removesuffix("\n")
@@ -119,6 +131,13 @@ def _read(messages: Sequence[Message]) -> Iterator[Message]:
         else:
             waiting = waiting - 1 if message["role"] == "tool" else 0
             yield message
+
+
+def _answers(message: Message, content: str, waiting: int) -> bool:
+    """Whether a message holds answers in tags: all of it, or those between which a template writes no tags."""
+    if content.strip().startswith(_ANSWER):
+        return True
+    return message["role"] == "tool" and waiting > 1 and BETWEEN in content
 
 
 def _calls(message: Message, content: str) -> Message:
@@ -162,15 +181,16 @@ def _tools_in(system: str) -> tuple[JsonObject, ...]:
     return normal_tools(tools)
 
 
-def _written(messages: Sequence[Message]) -> Iterator[Message]:
-    answers: list[str] = []
+def _written(messages: Sequence[Message], answers: str, name: str) -> Iterator[Message]:
+    waiting: list[str] = []
     for place, message in enumerate(messages):
-        content = plain(message, "hermes")
+        content = plain(message, name)
         if message["role"] == "tool":
-            answers.append(f"{_ANSWER}\n{content}\n{_END}")
+            waiting.append(content)
             if place + 1 == len(messages) or messages[place + 1]["role"] != "tool":
-                yield {"role": "user", "content": "\n".join(answers)}
-                answers = []
+                text = BETWEEN.join(waiting)
+                yield {"role": answers, "content": f"{_ANSWER}\n{text}\n{_END}" if answers == "user" else text}
+                waiting = []
             continue
         if calls := message.get("tool_calls"):
             blocks = [call_block(call["function"]["name"], call["function"]["arguments"]) for call in calls]

@@ -1,4 +1,4 @@
-"""The rows of a file: JSON Lines, a JSON list, or one JSON object, each with its line."""
+"""The rows of a file: JSON Lines, a JSON list, or one JSON object, each with its line; or Parquet, with its number."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from simia_gym.common.files import check_regular, read_text
 from simia_gym.common.json_encoding import decode_fast
 from simia_gym.conversations.conversation import Unreadable
+from simia_gym.conversations.parquet import is_parquet, parquet_rows
 from simia_gym.errors import InputError
 
 _SPACE = re.compile(r"\s*")
@@ -30,6 +31,9 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
     """
     try:
         check_regular(path)
+        if is_parquet(path):
+            yield from parquet_rows(path)
+            return
         with path.open("rb") as file:
             lines = enumerate(file, start=1)
             first = next(((number, line) for number, line in lines if line.strip(b"\xef\xbb\xbf \t\r\n")), None)

@@ -14,6 +14,7 @@ from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.format import Format
 from simia_gym.conversations.hermes import Hermes
 from simia_gym.conversations.openai_chat import OpenAIChat
+from simia_gym.conversations.parquet import written_as
 from simia_gym.conversations.recorded import Recorded
 from simia_gym.conversations.rows import read_rows
 from simia_gym.conversations.sharegpt import ShareGPT
@@ -54,12 +55,15 @@ def get_format(name: str, where: str = "format") -> Format:
 
 
 def detect_format(path: Path | str) -> Format:
-    """The format of a file, by what stands in its first rows.
+    """The format of a file: the one that it says, as Parquet does, or else by what stands in its first rows.
 
     Raises:
         InputError: None or several fit, or the file cannot be read.
     """
     path = Path(path)
+    said = written_as(path)
+    if said in formats():
+        return formats()[said]
     certain: set[str] = set()
     possible: set[str] = set()
     with_json = False

@@ -99,7 +99,7 @@ def read(path: Path, *rows: Any, name: str | None = None) -> list[Conversation |
 def same_again(path: Path, found: Conversation) -> None:
     """In every format and back it is the same."""
     for name, each in formats().items():
-        if each.writes:
+        if each.writes and name not in ("trl", "verl"):  # they are Parquet: tests/rl/test_formats.py
             write_conversations(path, [found], name)
             assert list(read_conversations(path, name)) == [found], name
 

@@ -31,7 +31,10 @@ def export_records(
     *,
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Write conversations: openai, sharegpt, hermes, atif, or that of a plugin."),
+        typer.Option(
+            metavar="NAME",
+            help="Write conversations: openai, sharegpt, hermes, atif, or that of a plugin, such as verl and trl.",
+        ),
     ] = None,
     least_reward: Annotated[
         float | None, typer.Option(metavar="R", help="With --format: only what has a reward, and at least this one.")

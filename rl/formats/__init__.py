@@ -1,0 +1,1 @@
+"""Conversations as the trainers of others load them."""
