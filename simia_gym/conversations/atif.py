@@ -1,4 +1,4 @@
-"""The format ``atif``: trajectories of the Agent Trajectory Interchange Format 1.8, one a line.
+"""The format ``atif``: trajectories of the Agent Trajectory Interchange Format up to 1.8, one a line.
 
 A file with one trajectory is an ATIF document as it stands. What a step has and no chat message can have is kept under
 the key ``atif`` of its message; what a trajectory has, in `Conversation.extra`.
@@ -16,7 +16,8 @@ from simia_gym.conversations.messages import normal_messages, normal_tools
 from simia_gym.errors import InputError
 from simia_gym.types import JsonObject, Message
 
-VERSION = "ATIF-v1.8"
+VERSION, WITH_AUDIO = "ATIF-v1.7", "ATIF-v1.8"
+"""The version that is written, and the one that has sound as well; readers of one version alone have the first."""
 _UNKNOWN = "unknown"
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
 _SOURCES = {role: source for source, role in _ROLES.items()}
@@ -71,7 +72,8 @@ class Atif(RowFormat):
         steps = [*_steps(conversation.messages)]
         if conversation.system is not None:
             steps.insert(0, {"source": "system", "message": conversation.system})
-        row: JsonObject = {"schema_version": VERSION}
+        audio = any(_has_audio(message["content"]) for message in conversation.messages)
+        row: JsonObject = {"schema_version": WITH_AUDIO if audio else VERSION}
         if "id" in facts:
             row["trajectory_id"] = facts.pop("id")
         row |= {
@@ -89,6 +91,10 @@ class Atif(RowFormat):
         """What stands in the trajectory's ``extra`` for what is lost."""
         extra = row.get("extra")
         return extra.get(COLUMN) if isinstance(extra, dict) else None
+
+
+def _has_audio(content: Any) -> bool:
+    return isinstance(content, list) and any(part.get("type") == "audio" for part in content)
 
 
 def _numbered(steps: Sequence[Any]) -> Iterator[tuple[int, JsonObject]]:

@@ -18,7 +18,7 @@ NAME = b"simia.format"
 ROWS = 1000
 """Number of rows that are read or written at a time."""
 _MAGIC = b"PAR1"
-_ARGUMENTS = ("arguments", "parameters")
+_ARGUMENTS, _SCHEMAS = ("arguments", "parameters"), ("tools", "functions")
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -30,7 +30,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
     pyarrow = load_pyarrow(str(path))
     try:
         number, file = 0, pyarrow.parquet.ParquetFile(path)
-        if any(_holds_arguments(field.type, pyarrow) for field in file.schema_arrow):
+        if any(_holds_arguments(field.type, pyarrow, field.name) for field in file.schema_arrow):
             what = "the arguments of its calls are objects, which Arrow fills with nulls"
             fix = "Write them as JSON texts, as OpenAI does, or the file as JSON lines."
             raise InputError(what, where=str(path), fix=fix)
@@ -102,12 +102,12 @@ def _holds_arguments(kind: Any, pyarrow: Any, name: str = "") -> bool:
     if pyarrow.types.is_struct(kind):
         return name in _ARGUMENTS or any(_holds_arguments(field.type, pyarrow, field.name) for field in kind)
     listed = pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)
-    return listed and name != "tools" and _holds_arguments(kind.value_type, pyarrow)
+    return listed and name not in _SCHEMAS and _holds_arguments(kind.value_type, pyarrow)
 
 
 def _cleaned(name: str, value: Any) -> Any:
     """A value without the nulls that Arrow puts into schemas of tools."""
-    return _without_nulls(value) if name in ("tools", "functions") else value
+    return _without_nulls(value) if name in _SCHEMAS else value
 
 
 def _without_nulls(value: Any) -> Any:

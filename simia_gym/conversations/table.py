@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
 
+from simia_gym.conversations.adp import Adp
 from simia_gym.conversations.atif import Atif
 from simia_gym.conversations.conversation import Conversation, Unreadable
 from simia_gym.conversations.format import Format
@@ -27,7 +28,8 @@ _LOOKED_AT = 20
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name: this package's, and those of the entry-point group ``simia_gym.formats``."""
-    found: dict[str, Format] = {made.name: made for made in (Recorded(), OpenAIChat(), ShareGPT(), Hermes(), Atif())}
+    own: tuple[Format, ...] = (Recorded(), OpenAIChat(), ShareGPT(), Hermes(), Atif(), Adp())
+    found = {made.name: made for made in own}
     for point in entry_points(group=GROUP):
         if point.name not in found:
             with suppress(Exception):  # a broken package breaks its own format only, see `get_format`

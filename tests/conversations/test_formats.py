@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -85,6 +86,26 @@ ATIF = {
     "final_metrics": {"total_steps": 4},
 }
 
+ADP = {
+    "schema_version": "1.5.0",
+    "content": [
+        {"class_": "text_observation", "source": "environment", "name": "system", "content": "Be kind."},
+        {"class_": "text_observation", "source": "user", "content": "How warm is it?"},
+        {
+            "class_": "api_action",
+            "function": "get",
+            "kwargs": {"a": 1},
+            "reasoning_content": "hm",
+            "tool_call_id": "call_1_0",
+        },
+        {"class_": "api_action", "function": "get", "kwargs": {"b": "<x>"}, "tool_call_id": "call_1_1", "reward": None},
+        {"class_": "text_observation", "source": "environment", "content": "1", "tool_call_id": "call_1_0"},
+        {"class_": "text_observation", "source": "environment", "content": "2", "tool_call_id": "call_1_1"},
+        {"class_": "message_action", "content": "Warm."},
+    ],
+    "details": {"tool_definitions": [TOOL]},
+}
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -113,6 +134,7 @@ def same_again(path: Path, found: Conversation) -> None:
         ("hermes", {"conversations": [{"from": m["role"], "value": m["content"]} for m in HERMES]}),
         ("hermes", {"messages": HERMES[1:], "system": HERMES[0]["content"]}),
         ("atif", ATIF),
+        ("adp", ADP),
     ],
 )
 def test_files_of_others_are_read(name: str, row: JsonObject, path: Path) -> None:
@@ -152,6 +174,69 @@ def test_a_result_of_no_call_is_what_the_agent_is_told(path: Path) -> None:
     write_conversations(path, [found], "atif")
     assert json.loads(path.read_text())["steps"] == [seen]
     same_again(path, found)
+
+
+def test_atif_says_the_lowest_version_that_holds_it(path: Path) -> None:
+    """The tools of the Agent Data Protocol read 1.7 and no other; 1.8 has sound."""
+    sound = [{"type": "audio", "source": {"media_type": "audio/wav", "path": "a.wav"}}]
+    for content, version in (("Hm.", "ATIF-v1.7"), (sound, "ATIF-v1.8")):
+        found = Conversation(messages=({"role": "user", "content": content},), source="s:1")
+        write_conversations(path, [found], "atif")
+        assert atif.Trajectory.model_validate_json(path.read_bytes()).schema_version == version
+        assert list(read_conversations(path)) == [found]
+
+
+def test_older_data_of_the_agent_data_protocol_is_read(path: Path) -> None:
+    """As it is published: answers of tools without ids, code, and what was thought beside a message."""
+    content = [
+        {"class_": "text_observation", "source": "user", "content": "Count."},
+        {"class_": "code_action", "language": "bash", "content": "ls", "description": "I look."},
+        {"class_": "text_observation", "source": "environment", "content": "a"},
+        {"class_": "code_action", "language": "mysql", "content": "SELECT 1"},
+        {"class_": "text_observation", "source": "environment", "content": "1"},
+        {"class_": "text_observation", "source": "environment", "content": "Time is up."},
+        {"class_": "message_action", "content": "One.", "description": "So:"},
+    ]
+    (found,) = read(path, {"id": "x", "content": content, "details": {"difficulty": 3}})
+    assert isinstance(found, Conversation)
+    calls = [call["function"] for each in found.messages for call in each.get("tool_calls", ())]
+    assert calls == [
+        {"name": "execute_bash", "arguments": {"command": "ls"}},
+        {"name": "execute_code", "arguments": {"language": "mysql", "content": "SELECT 1"}},
+    ]
+    assert [(each["role"], each["content"]) for each in found.messages] == [
+        ("user", "Count."),
+        ("assistant", "I look."),
+        ("tool", "a"),
+        ("assistant", ""),
+        ("tool", "1"),
+        ("user", "Time is up."),
+        ("assistant", "So:\n\nOne."),
+    ]
+    assert (found.id, found.extra) == ("x", {"difficulty": 3})
+    same_again(path, found)
+
+
+def test_a_trajectory_of_the_agent_data_protocol_keeps_its_rules(path: Path) -> None:
+    """Each id is one of its own and has its answer; a call that ends the episode has neither."""
+    again = [calls({"a": place}) for place in range(3)]
+    found = Conversation(messages=(ASK, again[0], tool("1"), again[1], tool("2"), again[2]), source="s:1", reward=0.5)
+    write_conversations(path, [found], "adp")
+    row = json.loads(path.read_text())
+    assert row.keys() == {"schema_version", "id", "content", "details"}
+    assert row["schema_version"] == "1.3.0"
+    assert row["details"]["reward"] == 0.5
+    assert [(each["class_"], each.get("tool_call_id")) for each in row["content"]] == [
+        ("text_observation", None),
+        ("api_action", "call_1_0"),
+        ("text_observation", "call_1_0"),
+        ("api_action", "call_000001"),
+        ("text_observation", "call_000001"),
+        ("api_action", None),
+    ]
+    same_again(path, found)
+    with pytest.raises(InputError, match="a call has no answer, and something follows it"):
+        write_conversations(path, [Conversation(messages=(ASK, again[0], ASK))], "adp")
 
 
 def test_loss_of_agenttuning_is_kept(path: Path) -> None:
@@ -224,6 +309,14 @@ def test_hermes_has_the_system_message_that_policies_see(native: str, path: Path
             {"messages": [*HERMES[1:3], {"role": "user", "content": "<tool_response>\n1"}]},
             "does not close it",
         ),
+        ("adp", {"content": [{"class_": "web_observation", "html": ""}]}, "item 1 is 'web_observation'"),
+        ("adp", {"content": [{"class_": "text_observation", "source": "me"}]}, "item 1 has the source 'me'"),
+        (
+            "adp",
+            {"content": [{"class_": "api_action", "function": "f"}]},
+            "item 1 is a call without function and kwargs",
+        ),
+        ("adp", {"content": [{"content": "a"}]}, "is no trajectory"),
         ("hermes", {"messages": [*HERMES[:3], HERMES[3], HERMES[3]]}, "does not stand open"),
         ("hermes", {"messages": [{"role": "system", "content": "<tools>{'a'}</tools>"}, ASK]}, "are no JSON"),
         ("atif", {**ATIF, "schema_version": "2"}, "is no ATIF trajectory"),
@@ -248,7 +341,7 @@ def test_what_is_none_of_its_format_is_told(name: str, row: JsonObject, why: str
     assert why in bad.why
 
 
-@pytest.mark.parametrize("name", ["sharegpt", "hermes", "atif"])
+@pytest.mark.parametrize("name", ["sharegpt", "hermes", "atif", "adp"])
 def test_an_image_is_refused_with_its_place(name: str, path: Path) -> None:
     image = Conversation(
         messages=({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]},), where="a:7"
@@ -302,3 +395,13 @@ def test_files_of_two_formats_are_refused(path: Path) -> None:
     odd = Conversation(messages=(ASK, {"role": "assistant", "content": "<tool_call>oops"}), tools=(TOOL,))
     write_conversations(path, [odd, found], "openai")
     assert detect_format(path).name == "openai"
+
+
+def test_without_pyarrow_parquet_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path.write_bytes(b"PAR1 and more")
+    install = r"a Parquet file needs pyarrow, which is not installed. Install it: pip install pyarrow"
+    with pytest.raises(InputError, match=install):
+        list(read_conversations(path))
+    with pytest.raises(InputError, match=install):
+        write_conversations(path.with_suffix(".parquet"), [Conversation(messages=WHOLE)], "verl")

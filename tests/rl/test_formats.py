@@ -211,3 +211,19 @@ def test_a_damaged_file_is_told_in_one_line(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=r"is no Parquet file that can be read: .*Write it again"):
         list(read_conversations(path))
+
+
+def test_arguments_that_arrow_has_filled_are_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.parquet"
+    rows = [{"messages": list(conversation(arguments).messages)} for arguments in ({"a": 1}, {"b": "x"})]
+    Dataset.from_list(rows).to_parquet(str(path))
+    with pytest.raises(InputError, match="the arguments of its calls are objects, which Arrow fills with nulls"):
+        list(read_conversations(path))
+    for row in rows:
+        for message in row["messages"]:
+            for call in message.get("tool_calls", ()):
+                call["function"]["arguments"] = json.dumps(call["function"]["arguments"])
+    Dataset.from_list([{**row, "tools": list(TOOLS)} for row in rows]).to_parquet(str(path))
+    read = [each for each in read_conversations(path) if isinstance(each, Conversation)]
+    assert [asked(each) for each in read] == [[{"a": 1}], [{"b": "x"}]]
+    assert read[0].tools == TOOLS

@@ -33,7 +33,7 @@ def export_records(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Write conversations: openai, sharegpt, hermes, atif, or that of a plugin, such as verl and trl.",
+            help="Write conversations: openai, sharegpt, hermes, atif, adp, or that of a plugin, such as verl and trl.",
         ),
     ] = None,
     least_reward: Annotated[
