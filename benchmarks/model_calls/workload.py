@@ -54,18 +54,20 @@ class Rehearsal:
         return Reply(text=text, raw=text, data=json.loads(text), model=MODEL)
 
 
-def prepare(path: Path, *, turns: int = TURNS) -> JsonObject:
+def prepare(path: Path, *, turns: int = TURNS, tasks: Sequence[Task] | None = None) -> JsonObject:
     """Write the file of prepared answers.
 
     Args:
         path: The file.
         turns: Number of turns of an episode; with more than ten, only one long episode is prepared.
+        tasks: The tasks to play; by default the fixed ones of the environment.
 
     Returns:
         The content of the file.
     """
     world = load_suite(EnvConfig(env=ENV, simulator="world", max_turns=turns))
-    tasks: Sequence[Task] = world.tasks if turns == TURNS else world.tasks[:1]
+    if tasks is None:
+        tasks = world.tasks if turns == TURNS else world.tasks[:1]
     scripts, openings = make_scripts(world, tasks)
     if turns != TURNS:
         scripts = {tasks[0].id: long_script(world, turns)}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from simia_gym.common.event_loop import run_sync
 from simia_gym.common.files import read_json, read_jsonl
@@ -19,7 +19,7 @@ from simia_gym.record.records import Record
 from simia_gym.synth.domains import Subject
 from simia_gym.synth.drafts import DRAFTS, Attempt, Draft
 from simia_gym.synth.judged import against, opinions
-from simia_gym.synth.lines import Lines, write_lines
+from simia_gym.synth.lines import Lines, NewLines, write_lines
 from simia_gym.synth.played import TasksOfKind, draft_of
 from simia_gym.synth.postprocess import DROPPED, KEPT, Counts, Kept, Postprocess
 from simia_gym.synth.seeds import SEEDS, SEEDS_DROPPED, DroppedSeed, Seed, read_seeds
@@ -34,6 +34,8 @@ _FAULTS = 10
 """So many replies in a row that hold nothing end a run."""
 _UNREAD = 30
 """So many replies before the first one that is a trajectory end a run: each is paid for."""
+_BATCH = 256
+"""So many drafts are in memory at the same time."""
 _SPARE = 1.1
 """So many attempts a round for each trajectory that is missing."""
 
@@ -168,7 +170,7 @@ class Synthesis:
             InputError: There are none, and a teacher needs one.
         """
         path = self.folder / SEEDS
-        found = [Seed.from_json(item) for item in Lines(path).items.values()]
+        found = [Seed.from_json(item) for _, item in read_jsonl(path)] if path.is_file() else []
         if not found and self.settings.way == "single":
             fix = "Give traces: simia synth filter ENV FILE... --out DIR."
             raise InputError("there are no seeds", where=str(path), fix=fix)
@@ -210,27 +212,24 @@ class Synthesis:
             InputError: There are no drafts.
         """
         drafts = Lines(self.folder / DRAFTS)
-        if not drafts.items:
+        if not drafts:
             raise InputError("there are no drafts", where=str(drafts.path), fix="Run simia synth simulate first.")
-        return self._rounds(self.seeds(), drafts, make=False)
+        try:
+            return self._rounds(self.seeds(), drafts, make=False)
+        finally:
+            drafts.close()
 
     def _rounds(self, seeds: Sequence[Seed], drafts: Lines, *, make: bool) -> Made:
         self._claim()
         settings = self.settings
         process = self._process(seeds)
-        kept: list[JsonObject] = []
-        dropped: list[JsonObject] = []
-        if make:
-            for number, attempts in enumerate(self._wanted(process, seeds), 1):
-                self._make(attempts, drafts, number)
-                self._check(
-                    process, [drafts.items[one.id] for one in attempts if one.id in drafts.items], kept, dropped
-                )
-        else:
-            there = sorted(drafts.items.values(), key=lambda item: int(item["order"]))
-            self._check(process, there, kept, dropped)
-        write_lines(self.folder / KEPT, kept)
-        write_lines(self.folder / DROPPED, dropped)
+        with NewLines(self.folder / KEPT) as kept, NewLines(self.folder / DROPPED) as dropped:
+            if make:
+                for number, attempts in enumerate(self._wanted(process, seeds), 1):
+                    self._make(attempts, drafts, number)
+                    self._check(process, drafts, [one.id for one in attempts], kept, dropped)
+            else:
+                self._check(process, drafts, drafts.in_order(), kept, dropped)
         counts = process.counts
         reasons: Counter[str] = Counter()
         if (self.folder / SEEDS_DROPPED).is_file():
@@ -273,10 +272,11 @@ class Synthesis:
             self._play_all(attempts, drafts, number)
             return
         teacher = self.teacher()
-        held = {one.id: drafts.items.get(one.id, {"fault": ""}) for one in attempts}
-        missing = [
-            one for one in attempts if "fault" in held[one.id] or held[one.id]["seed"] != teacher.seed_of(one).id
-        ]
+        missing = []
+        for one in attempts:
+            held = drafts.get(one.id)
+            if held is None or "fault" in held or held["seed"] != teacher.seed_of(one).id:
+                missing.append(one)
         in_a_row = 0
 
         def end(what: str) -> None:
@@ -303,7 +303,7 @@ class Synthesis:
     def _play_all(self, attempts: Sequence[Attempt], drafts: Lines, number: int) -> None:
         assert self._play is not None
         assert self._tasks is not None
-        if all("fault" not in drafts.items.get(one.id, {"fault": ""}) for one in attempts):
+        if not any(drafts.lacks(one.id) for one in attempts):
             return
         tasks = [self._tasks.get(one.kind, one.number) for one in attempts]
         wanted = {task: one for task, one in zip(tasks, attempts, strict=True) if task is not None}
@@ -311,13 +311,16 @@ class Synthesis:
             drafts.add(draft_of(record, wanted[record.task]).to_json())
 
     def _check(
-        self,
-        process: Postprocess,
-        drafts: Iterable[Mapping[str, Any]],
-        kept: list[JsonObject],
-        dropped: list[JsonObject],
+        self, process: Postprocess, drafts: Lines, ids: Sequence[str], kept: NewLines, dropped: NewLines
     ) -> None:
-        found = [(draft, process.check(draft)) for draft in (Draft.from_json(dict(item)) for item in drafts)]
+        """Check drafts, some at a time, so that not all of them are in memory."""
+        size = _BATCH if self._judge is None else max(_BATCH, 8 * self.settings.at_once)
+        for begin in range(0, len(ids), size):
+            held = [item for one in ids[begin : begin + size] if (item := drafts.get(one)) is not None]
+            self._check_some(process, map(Draft.from_json, held), kept, dropped)
+
+    def _check_some(self, process: Postprocess, drafts: Iterable[Draft], kept: NewLines, dropped: NewLines) -> None:
+        found = [(draft, process.check(draft)) for draft in drafts]
         passed = {f"{draft.id}:{one.row['content']}": one for draft, one in found if isinstance(one, Kept)}
         said = self._opinions({name: one.messages for name, one in passed.items()})
         for draft, one in found:
@@ -326,12 +329,12 @@ class Synthesis:
                 opinion = said.get(f"{draft.id}:{one.row['content']}")
                 finding = against(opinion)
                 if finding is None:
-                    kept.append(one.row if opinion is None else _with_opinion(one.row, opinion))
+                    kept.add(one.row if opinion is None else _with_opinion(one.row, opinion))
                     continue
                 process.reject(draft.kind, finding)
                 findings = [finding]
             if findings:
-                dropped.append({"id": draft.id, "kind": draft.kind, "findings": [each.to_json() for each in findings]})
+                dropped.add({"id": draft.id, "kind": draft.kind, "findings": [each.to_json() for each in findings]})
 
     def _opinions(self, named: Mapping[str, Sequence[Message]]) -> Mapping[str, JsonObject]:
         """What the judge's model thinks of trajectories by their names, each asked once; none without a judge."""
@@ -339,12 +342,12 @@ class Synthesis:
         if judge is None:
             return {}
         held = Lines(self.folder / _OPINIONS)
-        missing = {name: messages for name, messages in named.items() if "fault" in held.items.get(name, {"fault": ""})}
+        missing = {name: messages for name, messages in named.items() if held.lacks(name)}
         try:
             run_sync(opinions(judge, self.subject.teaching, missing, self.settings, held.add), inline=False)
+            return {name: item for name in named if (item := held.get(name)) is not None}
         finally:
             held.close()
-        return {name: held.items[name] for name in named}
 
 
 def _with_opinion(row: JsonObject, opinion: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ from simia_gym.trajectories.contamination import Benchmark
 from simia_gym.trajectories.duplicates import Duplicates
 from simia_gym.trajectories.examine import cut_before, examine
 from simia_gym.trajectories.findings import Finding
+from simia_gym.trajectories.form import tools_of
 from simia_gym.trajectories.written import UnreadableText, from_text
 from simia_gym.types import JsonObject, Message
 
@@ -85,6 +86,8 @@ class Postprocess:
     ) -> None:
         self._subject, self._seeds, self._benchmark = subject, seeds, benchmark
         self._cut, self._least = cut, least
+        self._tools = tools_of(subject.tools)
+        self._shown = [{"type": "function", "function": _bare(tool)} for tool in subject.tools]
         self._known = Duplicates(near or None)
         for seed in seeds.values():
             self._known.find(f"seed {seed.id}", seed.messages)
@@ -108,11 +111,11 @@ class Postprocess:
         reward = draft.facts.get("reward")
         if reward is not None and reward < self._least:
             return self._dropped([Finding("low_reward", 0, f"its reward is {reward:g}")])
-        findings = examine(messages, self._subject.tools)
+        findings = examine(messages, self._tools)
         was_cut = False
         if findings and self._cut:
             rest = cut_before(messages, findings)
-            if rest is not None and all(one.code in _OF_A_BEGINNING for one in examine(rest, self._subject.tools)):
+            if rest is not None and all(one.code in _OF_A_BEGINNING for one in examine(rest, self._tools)):
                 messages, findings, was_cut = rest, [], True
         if findings:
             return self._dropped(findings)
@@ -163,7 +166,7 @@ class Postprocess:
             **{key: value for key, value in draft.facts.items() if key in ("task", "seed", "reward", "success")},
         }
         if not subject.in_text:
-            row["tools"] = [{"type": "function", "function": _bare(tool)} for tool in subject.tools]
+            row["tools"] = self._shown
         if name:
             row["prompt"] = prompt
         if draft.vary:

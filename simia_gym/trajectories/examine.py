@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simia_gym.trajectories.consistency import consistency_findings
-from simia_gym.trajectories.effects import readers
 from simia_gym.trajectories.findings import Finding, calls_of, text_of
-from simia_gym.trajectories.form import form_findings, tools_of
+from simia_gym.trajectories.form import Tools, form_findings, tools_of
 from simia_gym.types import JsonObject, Message
 
 _LEAST_TURNS = 2
 
 
-def examine(messages: Sequence[Message], tools: Sequence[JsonObject]) -> list[Finding]:
+def examine(messages: Sequence[Message], tools: Sequence[JsonObject] | Tools) -> list[Finding]:
     """What programs find wrong with a trajectory; an empty list if nothing.
 
     Args:
         messages: The messages in OpenAI's layout, arguments decoded.
-        tools: The tools in OpenAI's layout; a declared effect of ours is used.
+        tools: The tools in OpenAI's layout, or `tools_of` them; a declared effect of ours is used.
     """
     calls = list(calls_of(messages))
-    found = list(form_findings(messages, calls, tools_of(tools)))
+    known = tools if isinstance(tools, Tools) else tools_of(tools)
+    found = list(form_findings(messages, calls, known))
     if found and found[0].code == "no_message":
         return found
-    return [*found, *consistency_findings(messages, calls, readers(tools))]
+    return [*found, *consistency_findings(messages, calls, known.readers)]
 
 
 def cut_before(messages: Sequence[Message], findings: Sequence[Finding]) -> list[Message] | None:

@@ -12,6 +12,7 @@ from simia_gym.actions.signatures import function_of
 from simia_gym.common.formatting import shown
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.schema_errors import json_schema_validator, most_relevant_problem
+from simia_gym.trajectories.effects import readers
 from simia_gym.trajectories.findings import Called, Finding, text_of
 from simia_gym.types import JsonObject, Message
 
@@ -28,12 +29,16 @@ class Tools:
 
     Args:
         tools: Their declarations in OpenAI's layout.
+
+    Attributes:
+        readers: Names of those that change nothing.
     """
 
     def __init__(self, tools: Sequence[JsonObject]) -> None:
         self._parameters: Mapping[str, JsonObject] = {
             str(function["name"]): function.get("parameters") or {} for function in map(function_of, tools)
         }
+        self.readers = readers(tools)
         self._validators = {name: json_schema_validator(schema) for name, schema in self._parameters.items()}
 
     def problem(self, call: Called) -> Finding | None:
