@@ -21,7 +21,6 @@ from simia_gym.common.output import Output, complain, shown_command, tell, to_co
 from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import env_ids
 from simia_gym.errors import InputError, SandboxUnavailable, SimiaError
-from simia_gym.llm.accounts import accounts
 from simia_gym.rollout.run import Ended, Run, RunSettings, opened
 from simia_gym.rollout.summary import spending_json
 from simia_gym.types import JsonObject
@@ -106,7 +105,6 @@ def _play_all(typed: Typed, svg: Path | None, *, verbose: bool, json: bool) -> i
     codes = [0]
     with opened(settings, sources, records.values()) as resources:
         for env, record in records.items():
-            accounts().drain()
             told = len(output.results)
             try:
                 run = ready(typed, env, replace(settings, out=record), sources, resources)

@@ -97,7 +97,7 @@ def evaluate(
         source = policy_hash(agent, suite.domain.config.policies, folder=suite.domain.folder)
     plan = Plan(config, suite.domain.hash, name, seed=seed, episodes=total, policy_hash=source, chosen=chosen)
     watch = Watch(concurrency)
-    found, began = dict[bytes, Series](), time.monotonic()
+    found, began, before = dict[bytes, Series](), time.monotonic(), accounts().mark()
     traces: list[str] = []
     episodes: list[JsonObject] = []
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ def evaluate(
         with suppress(EndpointLostError):  # the watch holds the reason, reported below
             run_sync(pool.run(store), inline=False)
     run: JsonObject = {"policy": name, "split": config.split, "prompt": config.prompt}
-    run |= spending_json(pool.summary, accounts().snapshot() if suite.model_names else {})
+    run |= spending_json(pool.summary, accounts().snapshot(before) if suite.model_names else {})
     run |= {"seconds": round(time.monotonic() - began, 3), "record": None if out is None else str(out)}
     if watch.stopped is not None:
         run["stopped"] = watch.stopped

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from operator import add, sub
 from typing import Any
 
 from simia_gym.common.formatting import compact, counted, dollars
@@ -70,6 +71,22 @@ class _Account:
         }
 
 
+def _combined(one: _Account, other: _Account, how: Callable[[Any, Any], Any]) -> _Account:
+    """The sum or the difference of two accounts."""
+    return _Account(*(how(getattr(one, part.name), getattr(other, part.name)) for part in fields(_Account)))
+
+
+class Mark:
+    """What `Accounts` had counted at one moment."""
+
+    def __init__(self, roles: Mapping[str, _Account]) -> None:
+        self._roles = roles
+
+    def of(self, role: str) -> _Account:
+        """The account of a role at that moment."""
+        return self._roles.get(role) or _Account()
+
+
 class Accounts(ForkSafe):
     """Counts for all roles; safe to use from several threads."""
 
@@ -115,10 +132,19 @@ class Accounts(ForkSafe):
         with self._lock:
             self._roles[role].faults[kind] += 1
 
-    def snapshot(self) -> JsonObject:
-        """All counts, by role, as JSON."""
+    def mark(self) -> Mark:
+        """What is counted so far, for `snapshot` to leave out: a process may play several runs."""
         with self._lock:
-            return {role: account.to_json() for role, account in sorted(self._roles.items())}
+            return Mark({role: _combined(account, _Account(), sub) for role, account in self._roles.items()})
+
+    def snapshot(self, since: Mark | None = None) -> JsonObject:
+        """The counts by role as JSON: all, or of roles that were asked since a mark what has come since."""
+        with self._lock:
+            counted = sorted(self._roles.items())
+            if since is not None:
+                more = ((role, _combined(account, since.of(role), sub)) for role, account in counted)
+                counted = [(role, account) for role, account in more if account.calls or account.tries]
+            return {role: account.to_json() for role, account in counted}
 
     def drain(self) -> dict[str, _Account]:
         """Return all counts and reset them, so that another process can `add` them to its own."""
@@ -131,10 +157,7 @@ class Accounts(ForkSafe):
         """Add counts that `drain` returned in another process."""
         with self._lock:
             for role, more in taken.items():
-                account = self._roles[role]
-                for one in fields(_Account):
-                    value = getattr(account, one.name)
-                    setattr(account, one.name, value + getattr(more, one.name))
+                self._roles[role] = _combined(self._roles[role], more, add)
 
 
 _default = Accounts()

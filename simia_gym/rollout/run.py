@@ -211,7 +211,7 @@ class Run:
         Raises:
             InputError: The record cannot be created or resumed.
         """
-        began = time.monotonic()
+        began, before = time.monotonic(), accounts().mark()
         watch = Watch(self.settings.concurrency)
 
         def watched(record: Record) -> None:
@@ -238,7 +238,7 @@ class Run:
             total=pool.total,
             summary=pool.summary,
             seconds=time.monotonic() - began,
-            spent=accounts().snapshot(),
+            spent=accounts().snapshot(before),
             stopped=watch.stopped,
             message=watch.message,
             error=error,

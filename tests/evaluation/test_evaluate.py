@@ -16,6 +16,7 @@ import pytest
 from simia_gym import Fault, InputError, evaluate, read_records
 from simia_gym.cli.app import run
 from simia_gym.envs.webshop.expert import WebShopExpert
+from simia_gym.oracle import OracleServer
 
 SHOP = "simia/webshop-v0"
 CALL = {"id": "c1", "type": "function", "function": {"name": "list_all_product_types", "arguments": "{}"}}
@@ -185,3 +186,12 @@ def test_episodes_become_a_table_of_pandas(monkeypatch: pytest.MonkeyPatch) -> N
     report.to_pandas()
     assert rows == [*report.episodes]
     assert [row["task"] for row in rows] == ["webshop-test-000", "webshop-test-001"]
+
+
+def test_what_was_spent_is_that_of_one_evaluation(oracle: OracleServer) -> None:
+    def calls() -> int:
+        given: dict[str, Any] = {"simulator": "llm", "model": "oracle", "base_url": oracle.base_url, "render": "model"}
+        report = evaluate(SHOP, "expert", limit=1, **given)
+        return int(report["run"]["models"]["simulator"]["calls"])
+
+    assert calls() == calls() > 0

@@ -32,10 +32,10 @@ class _Spent(ProgressColumn):
 
     def __init__(self, *, short: bool) -> None:
         super().__init__(Column(no_wrap=True))
-        self._short = short
+        self._short, self._before = short, accounts().mark()
 
     def render(self, task: Task) -> Text:
-        taken = accounts().snapshot()
+        taken = accounts().snapshot(self._before)
         return Text(in_short(taken, short=self._short) if taken else "")
 
 
@@ -53,7 +53,7 @@ def counting(output: Output, what: str) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.completed:.0f} " + what), _Spent(short=True), TimeElapsedColumn(Column(no_wrap=True)))
     bar = Progress(*columns, console=output.console, refresh_per_second=_REFRESHES)
     task = bar.add_task(what, total=None)
-    told = time.monotonic()
+    told, before = time.monotonic(), accounts().mark()
     number = 0
 
     def one_more() -> None:
@@ -62,7 +62,7 @@ def counting(output: Output, what: str) -> Iterator[Callable[[], None]]:
         bar.update(task, advance=1)
         if not output.console.is_terminal and time.monotonic() - told >= LOG_EVERY:
             told = time.monotonic()
-            output.say(f"{number} {what} so far · {in_short(accounts().snapshot())}")
+            output.say(f"{number} {what} so far · {in_short(accounts().snapshot(before))}")
 
     if output.console.is_terminal:
         with bar:
@@ -124,11 +124,11 @@ class Display:
         self._bar.update(self._task, advance=1, rate=percent(self._tally.success_rate, 0))
 
     def _log(self, over: threading.Event) -> None:
-        began = time.monotonic()
+        began, before = time.monotonic(), accounts().mark()
         while not over.wait(LOG_EVERY):
             seconds = time.monotonic() - began
             done, success = self._tally.episodes, percent(self._tally.success_rate, 0)
             line = f"after {seconds:.0f} s: {done} of {self._total} episodes done"
             line += f" ({done / seconds:.2g} a second), success {success}"
-            taken = accounts().snapshot() if self._models else {}
+            taken = accounts().snapshot(before) if self._models else {}
             self._output.say(f"{line} · {in_short(taken)}" if taken else line)
