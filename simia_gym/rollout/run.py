@@ -16,6 +16,7 @@ from simia_gym.assembly.settings import MOST, EnvConfig
 from simia_gym.assembly.sources import POLICY, ModelSources
 from simia_gym.assembly.suite import LLM, load_suite
 from simia_gym.common.settings import Settings, setting
+from simia_gym.domain.tasks import TaskList
 from simia_gym.errors import InputError
 from simia_gym.llm.accounts import accounts
 from simia_gym.llm.settings import NO_MATTER
@@ -130,7 +131,7 @@ class Run:
         self.settings, self.sources = settings, sources
         self.suite = load_suite(config, resources)
         if tasks is not None:
-            self.suite.tasks = tasks
+            self.suite.tasks = TaskList(tasks, {}, None)
         self.policy, self.options = self._named_policy()
         own, folder = self.suite.domain.config.policies, self.suite.domain.folder
         if settings.policy == EXPERT and EXPERT not in policy_names(own):
