@@ -16,6 +16,8 @@ from simia_gym.rl.extras import cores, first_line
 
 _VARIABLE = "RAY_ADDRESS"
 _CONNECT_TIMEOUT = 10.0
+_LATE = "timed out during startup"
+"""What Ray 2.60 says, in a bare Exception, if a node is not there after 30 seconds, as on a busy machine."""
 _FIX = "Start it with `ray start --head`, or leave --ray-address out for a cluster of this machine."
 
 
@@ -52,6 +54,12 @@ def session(address: str | None = None, workers: int | None = None) -> Iterator[
         ray.shutdown()
         what = f"there is no cluster to connect to: {first_line(error)}"
         raise InputError(what, where="--ray-address", fix=_FIX) from error
+    except Exception as error:
+        if _LATE not in str(error):
+            raise
+        ray.shutdown()
+        fix = "Run it again when less runs beside it, or `ray start --head` once and give --ray-address auto."
+        raise InputError(f"Ray does not start here: {first_line(error)}", where="--ray", fix=fix) from error
     finally:
         if main:
             signal.signal(signal.SIGTERM, heard)
