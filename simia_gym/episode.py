@@ -13,11 +13,12 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from simia_gym.actions.assistant import as_action, further_fields, with_provider
 from simia_gym.actions.calls import call_message, read_action, with_ids
 from simia_gym.actions.dialects import Dialect, DialectReader, invents
+from simia_gym.actions.in_a_row import InARow
 from simia_gym.actions.refused import MOST_CALLS, refusals, refused_calls
 from simia_gym.common.json_encoding import as_text
 from simia_gym.common.secrets import without_secrets
@@ -52,8 +53,6 @@ T = TypeVar("T")
 logger = logging.getLogger("simia_gym")
 
 _EMPTY = FrozenDict()
-_REFUSED = frozenset(("unknown_tool", "invalid_arguments"))
-"""Error codes of calls that no tool was run for."""
 
 
 class Episode:
@@ -110,7 +109,7 @@ class Episode:
         self._messages: list[FrozenDict] = []
         self._unwritten: dict[int, tuple[tuple[ToolCall, ...], str, JsonObject | None]] = {}
         self._provider: JsonObject | None = None
-        self._in_a_row = _InARow()
+        self._in_a_row = InARow()
         self.ledger = Ledger()
         self.state: State = domain.base
         self.initial: State = domain.base
@@ -264,7 +263,7 @@ class Episode:
         )
         self.ended = None
         self._unwritten = {}
-        self._in_a_row = _InARow()
+        self._in_a_row = InARow()
         self._messages = [
             _message("system", self._system),
             _message("user", first.observation),
@@ -569,22 +568,6 @@ class Episode:
         reward = float(verdict.reward) if valid and verdict.reward is not None else 0.0
         ends = (valid and not truncated, truncated or not valid)
         return Step(_join(new), reward, *ends, tuple(new), verdict, {**info, **closing})
-
-
-class _InARow:
-    """Counts equal and invalid actions in a row."""
-
-    def __init__(self) -> None:
-        self._text, self._equal, self._invalid, self._seen = "", 0, 0, 0
-
-    def count(self, text: str, events: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-        """Count an action that was carried out, and return how many equal and how many invalid ones came last."""
-        self._equal = self._equal + 1 if text == self._text else 1
-        new = events[self._seen :]
-        invalid = any(event["type"] == "invalid" or event.get("error_code") in _REFUSED for event in new)
-        self._invalid = self._invalid + 1 if invalid else 0
-        self._text, self._seen = text, len(events)
-        return self._equal, self._invalid
 
 
 def _message(role: str, content: str, **more: str) -> FrozenDict:
