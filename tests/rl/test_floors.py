@@ -8,7 +8,7 @@ import simia_gym.rl
 
 from ..test_dependency_rule import imported
 
-FLOORS = ("recipes", "verl_plugin", "sft for_trl grpo", "generation", "small cluster verl_run", "chat serving")
+FLOORS = ("recipes", "verl_plugin", "sft for_trl grpo", "generation", "small cluster verl_run", "chat serving formats")
 """From the top; packages on one floor do not import each other."""
 
 
