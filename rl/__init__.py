@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simia_gym.rl.for_trl.tokenizers import tool_calling
     from simia_gym.rl.for_trl.trainer import EpisodeGRPOTrainer
     from simia_gym.rl.recipes.gateways import gateway_rows
+    from simia_gym.rl.recipes.skyrl_rows import skyrl_rows
     from simia_gym.rl.sft.run import train_sft
     from simia_gym.rl.small.build import build_policy
     from simia_gym.rollout.jobs import Plan
@@ -39,6 +40,7 @@ __getattr__ = lazy_names(
         "simia_gym.rl.for_trl.tokenizers": "tool_calling",
         "simia_gym.rl.for_trl.trainer": "EpisodeGRPOTrainer",
         "simia_gym.rl.recipes.gateways": "gateway_rows",
+        "simia_gym.rl.recipes.skyrl_rows": "skyrl_rows",
         "simia_gym.rl.sft.run": "train_sft",
         "simia_gym.rl.small.build": "build_policy",
         "simia_gym.rollout.jobs": "Plan",
@@ -64,6 +66,7 @@ __all__ = [
     "gateway_rows",
     "play",
     "policy_hash",
+    "skyrl_rows",
     "tool_calling",
     "tool_environments",
     "train_sft",

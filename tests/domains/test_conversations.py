@@ -25,6 +25,9 @@ from simia_gym.types import Calls, Message, PolicyAction, ToolCall
 from ..rollout.conftest import Roll
 from .table import World
 
+PARQUET = ("trl", "verl")
+"""Formats that need pyarrow, which is not among what these tests install; those of training hold them."""
+
 
 class Wild:
     """Thinks, calls in parallel, writes what is no action, has fields of its provider, and ends with a fault."""
@@ -83,7 +86,7 @@ def test_a_record_is_the_same_in_every_format_and_back(registered: World, tmp_pa
     assert (len(known[0].tools) > 0) == (grammar.observation_role == "tool")
     assert "<tools>" not in (known[0].system or "")
     for name, each in formats().items():
-        if each.writes:
+        if each.writes and name not in PARQUET:
             path = tmp_path / f"out.{name}"
             assert write_conversations(path, known, name) == len(known)
             back = list(read_conversations(path, name))
