@@ -28,7 +28,6 @@ from simia_gym.cli.app import run
 from simia_gym.common.files import read_json, read_jsonl
 from simia_gym.domain.domain import Domain
 from simia_gym.domain.registration import env_ids
-from simia_gym.llm.accounts import accounts
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.oracle.reading import read_request
 from simia_gym.oracle.teacher import task_of
@@ -43,8 +42,7 @@ from simia_gym.types import JsonObject
 
 
 def simia(*words: object) -> int:
-    """Run a command; each has its own accounts."""
-    accounts().after_fork()
+    """Run a command."""
     return run([str(word) for word in words])
 
 
@@ -96,7 +94,7 @@ def _played(out: Path, rows: Sequence[JsonObject]) -> JsonObject:
 def _written(env: str, domain: Domain, out: Path, rows: Sequence[JsonObject], options: OracleOptions) -> JsonObject:
     """How many of the kept trajectories the world of their task repeats."""
     seeds = [Seed.from_json(row) for _, row in read_jsonl(out / SEEDS)]
-    teacher = Teacher(_NoModel(), subject_of_domain(env, domain).teaching, seeds)
+    teacher = Teacher(None, subject_of_domain(env, domain).teaching, seeds)
     drafts = {row["id"]: Draft.from_json(row) for _, row in read_jsonl(out / DRAFTS)}
     right = 0
     for row in rows:
@@ -106,14 +104,6 @@ def _written(env: str, domain: Domain, out: Path, rows: Sequence[JsonObject], op
         task, _ = task_of(request, domain, options)
         right += holds(domain, task, from_text(draft.text).messages)
     return {"repeated_by_the_world": share(right, len(rows))}
-
-
-class _NoModel:
-    """Stands where prompts are only made."""
-
-    async def complete(self, request: Any) -> Any:
-        """Refuse."""
-        raise NotImplementedError
 
 
 def main() -> None:

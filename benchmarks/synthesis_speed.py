@@ -42,6 +42,7 @@ from simia_gym.trajectories.written import from_text, to_text
 from simia_gym.types import JsonObject
 
 RETAIL = "simia/retail-v0"
+_ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE, _SECONDS = 256, 120
 _TEXTS, _WORDS = 100, 60
 _PEAK = """
@@ -140,9 +141,6 @@ def memory(trajectories: int, near: float) -> JsonObject:
             "cpu_s": round(float(cpu), 1),
             "wall_s": round(time.perf_counter() - began, 1),
         }
-
-
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:

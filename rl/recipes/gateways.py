@@ -8,6 +8,7 @@ from typing import Any
 from simia_gym import EnvConfig, PlayedEpisode, PolicyOptions, load_suite, play_episode
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import decode, encode
+from simia_gym.record.verdict import to_json
 from simia_gym.types import JsonObject
 
 
@@ -41,6 +42,19 @@ async def play_row(row: JsonObject, *, base_url: str, api_key: str, model: str =
     """
     policy = PolicyOptions(model=model, base_url=base_url, api_key=api_key, retries=0, seed=False)
     return await play_episode(suite_of(row), row["task"], policy, seed=row["seed"])
+
+
+def outcome(played: PlayedEpisode) -> JsonObject:
+    """What a framework keeps of an episode that has ended, as JSON."""
+    return {
+        "reward": played.reward,
+        "ended": played.ended,
+        "success": played.verdict.success,
+        "turns": played.turns,
+        "seed": played.seed,
+        "state": played.state,
+        "verdict": to_json(played.verdict),
+    }
 
 
 @cache

@@ -28,8 +28,7 @@ from simia_gym import Cut, Fault, play_episode
 from simia_gym.actions.signatures import self_contained
 from simia_gym.policies.openai_messages import openai_messages
 from simia_gym.record.finished_episode import CONTEXT_LIMIT, TOKEN_LIMIT, TURN_LIMIT
-from simia_gym.record.verdict import to_json
-from simia_gym.rl.recipes.gateways import gateway_rows, suite_of
+from simia_gym.rl.recipes.gateways import gateway_rows, outcome, suite_of
 from simia_gym.types import JsonObject
 
 FOUND = "simia"
@@ -62,9 +61,7 @@ def simia_episode() -> Any:
             played = await play_episode(suite_of(row), row["task"], talk.ask, seed=row["seed"] + state.epoch - 1)
         except Fault as fault:
             raise talk.failure or fault from None  # of the model what inspect itself raised
-        facts = {"ended": played.ended, "success": played.verdict.success, "turns": played.turns}
-        facts |= {"seed": played.seed, "state": played.state, "verdict": to_json(played.verdict)}
-        state.store.set(FOUND, {"reward": played.reward, **facts})
+        state.store.set(FOUND, outcome(played))
         if talk.limit is not None:
             raise talk.limit  # the sample says which limit it was, and is scored
         state.messages = talk.show(openai_messages(played.messages))

@@ -17,8 +17,7 @@ from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
 from simia_gym import Cut, Fault, PolicyOptions, play_episode
 from simia_gym.policies.llm import LLMPolicy
 from simia_gym.record.finished_episode import TOKEN_LIMIT, TURN_LIMIT
-from simia_gym.record.verdict import to_json
-from simia_gym.rl.recipes.gateways import gateway_rows, suite_of
+from simia_gym.rl.recipes.gateways import gateway_rows, outcome, suite_of
 from simia_gym.types import Message, PolicyAction
 
 __all__ = ["SimiaEnv", "SimiaHarness", "SimiaTaskset"]
@@ -94,13 +93,7 @@ class SimiaHarness(vf.Harness[vf.HarnessConfig]):
         options = PolicyOptions(model=ctx.model, base_url=endpoint, api_key=secret, retries=0, seed=False)
         policy = _Limited(options, trace)
         played = await play_episode(suite_of(row), row["task"], policy, seed=row["seed"])
-        facts = {"ended": played.ended, "success": played.verdict.success, "turns": played.turns}
-        trace.info[FOUND] = {
-            "reward": played.reward,
-            **facts,
-            "state": played.state,
-            "verdict": to_json(played.verdict),
-        }
+        trace.info[FOUND] = outcome(played)
         return ProgramResult(0, "", "")
 
 

@@ -20,7 +20,7 @@ from simia_gym.assembly.settings import EnvConfig
 from simia_gym.assembly.suite import domain_of
 from simia_gym.common.files import read_jsonl
 from simia_gym.conversations.messages import normal_tools
-from simia_gym.conversations.parquet import keeps_json
+from simia_gym.conversations.parquet import keeps_json, rows_with_nulls
 from simia_gym.conversations.prompt import with_tools
 from simia_gym.errors import ActionError, InputError
 from simia_gym.record.records import Record, read_records
@@ -113,11 +113,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         return
     if not path.is_file():
         raise InputError("there is no such file", where=str(path), fix="Check the path.")
-    require("trl", "datasets")
-    from datasets import Dataset
-
-    for number, row in enumerate(Dataset.from_parquet(str(path)), start=1):
-        yield f"{path}, row {number}", row
+    yield from rows_with_nulls(path)
 
 
 def _own_tools(row: Mapping[str, Any], where: str) -> list[JsonObject]:

@@ -22,9 +22,8 @@ from simia_gym.common.json_encoding import decode
 from simia_gym.common.output import Output, tell
 from simia_gym.common.writing import check_output
 from simia_gym.domain.registration import CUSTOM, resolve_env
-from simia_gym.errors import Fault, InputError
-from simia_gym.llm.accounts import accounts
-from simia_gym.llm.types import ChatRequest, Reply
+from simia_gym.errors import InputError
+from simia_gym.llm.accounts import Mark, accounts
 from simia_gym.record.records import Record, read_records
 from simia_gym.rollout.run import Run, RunSettings, opened
 from simia_gym.synth.domains import bare_subject, is_bare, subject_of_domain
@@ -134,9 +133,10 @@ def simulate(typed: Typed, env: Environment, json: AsJson = False) -> int:
 @with_options(SynthSettings, EnvConfig, ModelSources, omit=_OMIT_ALL)
 def postprocess(typed: Typed, env: Environment, json: AsJson = False) -> int:
     """Check the drafts that are there again, under the settings of now."""
+    before = accounts().mark()
     with _begun(typed, env) as synthesis:
         made = synthesis.postprocess()
-    return _tell(Output(json), synthesis, made)
+    return _tell(Output(json), synthesis, made, before)
 
 
 @synth.command()
@@ -216,7 +216,7 @@ def _begun(typed: Typed, env: str, *, writes: bool = False) -> Iterator[Synthesi
         models = RoleModels(config, resources, (TEACHER,))
         judge = models.get("judge") if settings.check == "model" else None
         if settings.way == "single":
-            teacher = models.get(TEACHER) if writes else _Nobody()
+            teacher = models.get(TEACHER) if writes else None
             yield Synthesis(subject, settings, teacher=teacher, judge=judge)
             return
         more = _GENERATED if subject.domain is not None and subject.domain.generator is not None else 0
@@ -263,16 +263,8 @@ def _refuse_playing(typed: Typed) -> None:
             raise InputError("it is for trajectories that are played", where=option.flag, fix=fix)
 
 
-class _Nobody:
-    """Stands where no model is asked."""
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """Refuse."""
-        raise Fault("bad_request", "no model is asked here", role="teacher")
-
-
 def _simulate(typed: Typed, env: str, files: list[Path] | None, seed_format: str | None, json: bool) -> int:
-    output = Output(json)
+    output, before = Output(json), accounts().mark()
     try:
         with _begun(typed, env, writes=True) as synthesis:
             if files:
@@ -283,12 +275,12 @@ def _simulate(typed: Typed, env: str, files: list[Path] | None, seed_format: str
     except KeyboardInterrupt:
         tell(f"interrupted; what is there is in {typed.make(SynthSettings).folder}: the same command goes on")
         return EXIT_INTERRUPTED
-    return _tell(output, synthesis, made)
+    return _tell(output, synthesis, made, before)
 
 
-def _tell(output: Output, synthesis: Synthesis, made: Made) -> int:
-    """Print what was made, and write the report."""
-    spent = accounts().snapshot()
+def _tell(output: Output, synthesis: Synthesis, made: Made, before: Mark) -> int:
+    """Print what was made and what it has cost since a mark, and write the report."""
+    spent = accounts().snapshot(before)
     facts: JsonObject = {**made.to_json(), "spent": spent}
     report = write_report(synthesis.folder, synthesis.subject.env, facts)
     table = Table("stage", "reason", "number", box=None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from simia_gym.common.json_encoding import decode_fast
 from simia_gym.errors import InputError
+from simia_gym.types import JsonObject
 
 NAME = b"simia.format"
 """The key under which a file says its format."""
@@ -28,21 +29,30 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
         InputError: It is no whole Parquet file, its calls hold objects of Arrow, or pyarrow is not installed.
     """
     pyarrow = load_pyarrow(str(path))
+    schema = _schema(path, pyarrow)
+    if any(_holds_arguments(field.type, pyarrow, field.name) for field in schema):
+        what = "the arguments of its calls are objects, which Arrow fills with nulls"
+        fix = "Write them as JSON texts, as OpenAI does, or the file as JSON lines."
+        raise InputError(what, where=str(path), fix=fix)
+    for where, row in rows_with_nulls(path):
+        yield where, {name: _cleaned(name, value) for name, value in row.items() if value is not None}
+
+
+def rows_with_nulls(path: Path) -> Iterator[tuple[str, JsonObject]]:
+    """The rows of a Parquet file as Arrow has them: each with the file and its number, from 1; JSON is decoded.
+
+    Raises:
+        InputError: It is no whole Parquet file, or pyarrow is not installed.
+    """
+    pyarrow, number = load_pyarrow(str(path)), 0
     try:
-        number, file = 0, pyarrow.parquet.ParquetFile(path)
-        if any(_holds_arguments(field.type, pyarrow, field.name) for field in file.schema_arrow):
-            what = "the arguments of its calls are objects, which Arrow fills with nulls"
-            fix = "Write them as JSON texts, as OpenAI does, or the file as JSON lines."
-            raise InputError(what, where=str(path), fix=fix)
-        for batch in file.iter_batches(batch_size=ROWS):
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ROWS):
             columns = [_values(column, pyarrow) for column in batch.columns]
             for row in zip(*columns, strict=True):
                 number += 1
-                found = zip(batch.schema.names, row, strict=True)
-                yield f"{path}:{number}", {name: _cleaned(name, value) for name, value in found if value is not None}
+                yield f"{path}:{number}", dict(zip(batch.schema.names, row, strict=True))
     except (pyarrow.ArrowException, OSError) as error:
-        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
-        raise InputError(what, where=str(path), fix="Write it again.") from error
+        raise _unreadable(path, error) from error
 
 
 def written_as(path: Path) -> str | None:
@@ -88,13 +98,25 @@ def keeps_json(path: Path, column: str) -> bool:
     """Whether a column is a list of JSON, so that nothing in it was filled with nulls.
 
     Raises:
-        InputError: pyarrow is not installed.
+        InputError: It is no whole Parquet file, or pyarrow is not installed.
     """
     pyarrow = load_pyarrow(str(path))
-    schema = pyarrow.parquet.read_schema(path)
+    schema = _schema(path, pyarrow)
     return column in schema.names and isinstance(
         getattr(schema.field(column).type, "value_type", None), pyarrow.JsonType
     )
+
+
+def _schema(path: Path, pyarrow: Any) -> Any:
+    try:
+        return pyarrow.parquet.read_schema(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
+    return InputError(what, where=str(path), fix="Write it again.")
 
 
 def _holds_arguments(kind: Any, pyarrow: Any, name: str = "") -> bool:

@@ -81,7 +81,7 @@ class Synthesis:
     Args:
         subject: The environment, or tools and policy.
         settings: How many, how, and what they have to pass.
-        teacher: The model that writes them; ``None`` if they are played.
+        teacher: The model that writes them; ``None`` if they are played, or nothing is written.
         judge: The model that reads them; ``None`` if programs decide alone.
         play: Plays tasks; ``None`` if a teacher writes.
         tasks: The tasks to play by kind; ``None`` if a teacher writes.
@@ -189,7 +189,6 @@ class Synthesis:
         Raises:
             InputError: There are no seeds.
         """
-        assert self._teacher is not None
         return Teacher(self._teacher, self.subject.teaching, self.seeds(), seed=self.settings.drawn)
 
     def simulate(self) -> Made:

@@ -21,7 +21,7 @@ class Teacher:
     """Writes trajectories with a model.
 
     Args:
-        model: The model.
+        model: The model; ``None`` where prompts are only made.
         teaching: The domain.
         seeds: Reference conversations.
         seed: Decides what is varied, and the requests' seeds.
@@ -30,7 +30,7 @@ class Teacher:
 
     def __init__(
         self,
-        model: ChatModel,
+        model: ChatModel | None,
         teaching: Teaching,
         seeds: Sequence[Seed],
         *,
@@ -52,6 +52,7 @@ class Teacher:
 
     async def write(self, attempt: Attempt) -> Draft:
         """Write a trajectory; a fault of the model is part of the draft."""
+        assert self._model is not None
         prompt, seed, vary = self.prompt(attempt)
         about = {"id": attempt.id, "order": attempt.order, "kind": attempt.kind, "way": "single", "seed": seed.id}
         request = ChatRequest(

@@ -261,6 +261,23 @@ def parquet(path: Path, calls: list[tuple[str, dict[str, Any]]], **columns: Any)
     return path
 
 
+def test_a_number_is_learned_as_it_was_written_also_where_datasets_wrote_the_file(tmp_path: Path) -> None:
+    need("datasets")
+    from datasets import load_dataset
+
+    path = tmp_path / "rows.jsonl"
+    calls = [{"name": "pay", "arguments": {"amount": 0.35}}, {"name": "find", "arguments": {"name": "a"}}]
+    said = [
+        {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": one}]} for one in calls
+    ]
+    path.write_text("".join(json.dumps({"messages": [*TALK[:2], one]}) + "\n" for one in said))
+    again = tmp_path / "rows.parquet"
+    load_dataset("json", data_files=str(path), split="train", cache_dir=str(tmp_path)).to_parquet(str(again))
+    first, second = ([item.messages for item in from_files([one]).train] for one in (path, again))
+    assert first == second
+    assert '"amount": 0.35}' in first[0][2]["content"]
+
+
 @pytest.mark.parametrize("column", [TOOLS, json.dumps(TOOLS)], ids=["as objects", "as a text"])
 def test_the_nulls_that_arrow_puts_into_calls_are_not_learned(column: Any, tmp_path: Path) -> None:
     path = parquet(tmp_path / "rows.parquet", CALLS, tools=column)
@@ -281,7 +298,7 @@ def test_the_tools_of_an_environment_tell_which_nulls_are_arrows(tmp_path: Path)
 @pytest.mark.parametrize(
     ("columns", "calls", "said"),
     [
-        ({}, CALLS[:2], r"row 1: find\.text is null, .* no schema says so"),
+        ({}, CALLS[:2], r"rows\.parquet:1: find\.text is null, .* no schema says so"),
         (
             {"tools": [tool("find", {"name": TEXT, "more": MAYBE})]},
             [("find", {"more": None, "name": "a"})],

@@ -31,13 +31,6 @@ def server() -> Iterator[OracleServer]:
 
 
 @pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("traces") / "traces.jsonl"
-    assert main(["rollout", ENV, "--episodes", "1", "--out", str(path)]) == 0
-    return path
-
-
-@pytest.fixture(scope="module")
 def whole(server: OracleServer, traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing has disturbed."""
     out = tmp_path_factory.mktemp("whole")

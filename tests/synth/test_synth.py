@@ -26,13 +26,6 @@ def server() -> Iterator[OracleServer]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("traces") / "traces.jsonl"
-    assert main(["rollout", ENV, "--episodes", "1", "--out", str(path)]) == 0
-    return path
-
-
 def run(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, object]:
     assert main(["synth", *map(str, words), "--json"]) == code
     said = capsys.readouterr()
