@@ -143,7 +143,7 @@ class Accounts(ForkSafe):
             counted = sorted(self._roles.items())
             if since is not None:
                 more = ((role, _combined(account, since.of(role), sub)) for role, account in counted)
-                counted = [(role, account) for role, account in more if account.calls or account.tries]
+                counted = [(role, account) for role, account in more if account != _Account()]
             return {role: account.to_json() for role, account in counted}
 
     def drain(self) -> dict[str, _Account]:

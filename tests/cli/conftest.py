@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from simia_gym.cli.app import run
-from simia_gym.llm.accounts import accounts
 
 HALF = """\
 class Half:
@@ -26,12 +25,6 @@ class Half:
         return ''
 """
 PROGRAM = [sys.executable, "-c", "from simia_gym.cli import main; main()"]
-
-
-@pytest.fixture(autouse=True)
-def _new_accounts() -> None:
-    """Commands are processes of their own; here they share one."""
-    accounts().after_fork()
 
 
 @dataclass

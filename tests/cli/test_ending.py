@@ -12,7 +12,6 @@ import pytest
 
 from simia_gym.cli.terminal import progress
 from simia_gym.errors import InputError
-from simia_gym.llm.accounts import accounts
 from simia_gym.llm.cassette import Cassette
 from simia_gym.llm.transport.failures import of_status
 from simia_gym.oracle import OracleOptions, OracleServer, serve_in_thread
@@ -113,11 +112,9 @@ def test_a_budget_lets_those_in_flight_end_and_resume_goes_on(simia: Simia, orac
     assert result.json["models"]["simulator"]["calls"] == 7
     assert 1 <= result.json["valid"] < result.json["episodes"] == len(list(read_records(Path("o.jsonl")))) <= 4
     assert "--resume" in result.err
-    accounts().after_fork()
     whole = simia(*words, "--max-calls", 200, "--resume")
     assert (whole.code, whole.json["valid"], whole.json["reused"]) == (0, 12, result.json["valid"])
     assert "simulator llm" in simia("evaluate", "o.jsonl").out
-    accounts().after_fork()
     none = simia(*words[:-1], "new.jsonl", "--max-tokens", 100)
     assert none.json["models"]["simulator"]["calls"] == 0
 
@@ -133,7 +130,6 @@ def test_a_budget_finishes_episodes_instead_of_beginning_all(
     assert (result.json["stopped"], taken) == ("budget", 40)
     assert result.json["valid"] >= 2
     assert result.json["faults"] <= 3
-    accounts().after_fork()
 
 
 @pytest.mark.slow

@@ -52,7 +52,6 @@ def run(simia: Simia, oracle: OracleServer) -> Run:
     """A rollout that the oracle plays in."""
 
     def call(*words: object, env: str = RETAIL, out: str = "out.jsonl") -> Any:
-        accounts().after_fork()
         place = ("--model", "oracle", "--base-url", oracle.base_url)
         return simia("rollout", env, "--out", out, *place, *words, "--json")
 
@@ -197,7 +196,6 @@ def test_a_cassette_gives_the_same_bytes(simia: Simia, oracle: OracleServer, at_
     place = ("--base-url", oracle.base_url, *at_policy[4:])
     first = simia(*words, *place, "--record-cassette", "c.jsonl", "--out", "a.jsonl")
     assert (first.code, first.json["models"].keys()) == (0, {"simulator", "user", "judge", "policy"})
-    accounts().after_fork()
     again = simia(*words, "--replay-cassette", "c.jsonl", "--out", "b.jsonl")
     assert (again.code, again.json["models"]) == (0, {}), "nobody was asked"
     assert lines("a.jsonl") == lines("b.jsonl")
