@@ -36,7 +36,7 @@ AIRLINE: Mapping[str, JsonObject] = {
             "book_reservation": ["flights"],
             "send_certificate": ["amount"],
         },
-        "named_by": ["name", "brand", "last_four", "source"],
+        "named_by": ["name", "brand", "last_four", "source", "flight_number"],
         "original_in": "payment_history",
         "prices": [30, 50, 100],
     },

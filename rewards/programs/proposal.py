@@ -32,11 +32,19 @@ class Spoken(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """A value in an answer of a tool, the words for it, and where it stands: its rivals stand in the same place."""
+    """A value in an answer of a tool.
+
+    Attributes:
+        value: The value.
+        words: The words for it; one is enough.
+        place: Where it stands: its rivals stand in the same place.
+        parts: The words for each row that the row with this value consists of.
+    """
 
     value: str
     words: Sequence[str] = ()
     place: str = ""
+    parts: Sequence[Sequence[str]] = ()
 
 
 def unproposed(
@@ -48,7 +56,8 @@ def unproposed(
     from where it names the call's object up to where it names another one; the yes may add to it. The object is the
     first argument that is bound; it goes without saying if no call has concerned another one. An argument is named by
     its value (a small number or a date also in words), by the words for it in what tools have shown (the name of an
-    item, the last digits of a card, the order that has the address), or as the original one. Zero goes without saying.
+    item, the last digits of a card, the order that has the address), as the original one, or by all that it consists of
+    (the flights of a reservation) if nothing else that was shown consists of that. Zero goes without saying.
 
     An argument is left open if the last message that names it puts another value in its place, one that a tool has
     shown beside it or an id that looks like it, and the user has not said since which one it is. A user that reports
@@ -175,7 +184,7 @@ class _Search:
             return any(self.names(item, texts) for item in value.values())
         if isinstance(value, bool):
             return True
-        return _stand(forms(value), texts) or _stand(self._words(str(value)), texts)
+        return _stand(forms(value), texts) or _stand(self._words(str(value)), texts) or self._whole(str(value), texts)
 
     def open(self, value: Any, told: dict[int, Sequence[Reading]]) -> bool:
         """Whether the last message that names an argument, or an item of it, leaves open which value holds."""
@@ -204,6 +213,19 @@ class _Search:
         """The words for a value in the answers of tools."""
         found = (shown.words for answer in self._shown(value) for shown in answer if shown.value == value)
         return iter(dict.fromkeys(word for words in found for word in words))
+
+    def _whole(self, value: str, texts: Sequence[Reading]) -> bool:
+        """Whether all that the row of a value consists of is named, and no other row consists of the same."""
+        parts = next(
+            (one.parts for answer in self._shown(value) for one in answer if one.value == value and one.parts), ()
+        )
+        if not parts or not all(_stand(words, texts) for words in parts):
+            return False
+        answers = (
+            _answer(str(self._finished.events[call.event]["observation"]), self._spoken)
+            for call in self._finished.calls
+        )
+        return {one.value for answer in answers for one in answer if one.parts == parts} == {value}
 
     def _rivals(self, value: str, *, listed: bool) -> set[str]:
         """The words for what tools have shown in the place of a value; of a list, not what stands in other rows."""
@@ -250,18 +272,34 @@ def _read(value: Any, key: str, place: str, spoken: Spoken) -> Iterator[_Shown]:
             yield from (_Shown(item, (_ORIGINAL,)) for item in value[0].values() if isinstance(item, str))
     elif isinstance(value, Mapping):
         ids = {name: item for name, item in value.items() if name.endswith("id") and isinstance(item, str)}
-        words: list[str] = []
-        for name in spoken.fields:
-            word = value.get(name)
-            several = word.values() if isinstance(word, Mapping) else [word]
-            words += [str(one).replace("_", " ") for one in several if isinstance(one, str | float)]
-        words = [word for word in words if len(word) > _SHORT]
-        yield from (
-            _Shown(item, words, f"{place}.{name}]" if place.endswith("[]") else "") for name, item in ids.items()
-        )
+        words = _words(value, spoken)
+        parts = _parts(value, spoken)
+        for name, item in ids.items():
+            yield _Shown(item, words, f"{place}.{name}]" if place.endswith("[]") else "", parts)
+            parts = []  # the first id is the row's own
         if key:
             yield _Shown(key, words, place)
         for name, item in value.items():
             yield from _read(item, name, inside, spoken)
             if isinstance(item, Mapping):
                 yield from (_Shown(part, list(ids.values())) for part in item.values() if isinstance(part, str))
+
+
+def _words(row: Mapping[str, Any], spoken: Spoken) -> list[str]:
+    """The words by which people speak of a row."""
+    words: list[str] = []
+    for name in spoken.fields:
+        word = row.get(name)
+        several = word.values() if isinstance(word, Mapping) else [word]
+        words += [str(one).replace("_", " ") for one in several if isinstance(one, str | float)]
+    return [word for word in words if len(word) > _SHORT]
+
+
+def _parts(row: Mapping[str, Any], spoken: Spoken) -> list[list[str]]:
+    """The words for each row of the first list in a row of which every row has words, and no id of its own."""
+    for rows in row.values():
+        if isinstance(rows, list) and rows and all(isinstance(one, Mapping) for one in rows):
+            parts = [_words(one, spoken) for one in rows if not any(name.endswith("id") for name in one)]
+            if len(parts) == len(rows) and all(parts):
+                return parts
+    return []

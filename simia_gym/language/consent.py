@@ -57,6 +57,8 @@ _ONLY_IF = re.compile(
     r"|\bbut\b[^.!?]{0,240}\?|^\W*(?:yes|yeah|yep|sure|okay|ok|right|really|please)\s*\?+"
 )
 """What makes the yes of a sentence depend on something: a condition or a question."""
+_IF_YES = re.compile(r"^\W*if (?:so|yes)\b\W*")
+"""Says that the answer to a question of fact decides, which stands before the consent."""
 _BUT = re.compile(
     r"\b(?:but|although|except|however)\b"
     r"(?!\W*(?:thank|please (?:hurry|be (?:quick|careful))|hurry|that's (?:all|it)\b))"
@@ -73,13 +75,15 @@ def consents(sentences: Sequence[Sentence]) -> bool:
     """Whether a user's message consents to the agent's proposal.
 
     At least one sentence must say yes and not negate it. A message that begins with a no or asks to wait does not
-    consent. A yes inside a question ("is it okay?") or before one ("sure, but what does it cost?") does not count.
+    consent. A yes inside a question ("is it okay?") or before one ("sure, but what does it cost?") does not count; one
+    that waits for a fact does ("is it the cheapest? If yes: go ahead").
     """
     parts = [_NO_MORE.sub(" ", _NO_PROBLEM.sub("ok", sentence.plain)).strip(" ,.;-") for sentence in sentences]
     return not _NO_AT_ALL.search(". ".join(parts)) and any(map(_agrees, parts))
 
 
 def _agrees(sentence: str) -> bool:
+    sentence = _IF_YES.sub("", sentence)
     if _ONLY_IF.search(sentence):
         return False
     # "I'd rather keep it, but go ahead" agrees, "yes, but use my card" does not.

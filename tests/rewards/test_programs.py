@@ -400,6 +400,33 @@ def test_a_yes_binds_what_asserts_each_value_once_and_asks_about_nothing_else(te
     assert agreed(text) is covered
 
 
+def trip(number: str, *flights: str) -> str:
+    """What a tool answers about a booking."""
+    rows = ", ".join(f'{{"flight": "{flight}", "seats": 2}}' for flight in flights)
+    return f'{{"booking_id": "{number}", "user_id": "ann", "flights": [{rows}], "paid": [{{"payment_id": "visa_77"}}]}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "covered"),
+    [
+        ("I will cancel your trip with HAT130 and HAT184. Shall I?", (), True),
+        ("It has two flights:\n- HAT130\n- HAT184\n\nShall I cancel it?", (), True),
+        ("I will cancel your trip with HAT130 and HAT184. Shall I?", ("HAT130", "HAT200"), True),
+        ("I will cancel your trip with HAT130. Shall I?", (), False),
+        ("I will cancel your trip. Shall I?", (), False),
+        ("I will cancel your trip with HAT130 and HAT184. Shall I?", ("HAT130", "HAT184"), False),
+    ],
+)
+def test_a_row_is_named_by_all_its_parts_if_no_other_has_the_same(
+    text: str, others: tuple[str, ...], covered: bool
+) -> None:
+    story = Story().call("get_trip", observation=trip("9HBUV8", "HAT130", "HAT184"), booking="9HBUV8")
+    story.call("get_trip", observation=trip("XXDC1M", *(others or ("HAT014",))), booking="XXDC1M")
+    finished = story.say(text, "Yes.", ["confirm"]).call("cancel_order", booking="9HBUV8").finished()
+    known = {"binds": {"cancel_order": ["booking"]}, "named_by": ["flight"]}
+    assert run(finished, "confirmed_writes", **known).met is covered
+
+
 WALLETS = """{"order_id": "#W1", "cards": {"visa_77": {"brand": "Nova", "last_four": "4711"}, "gift_card_809": {}},
  "cabins": {"economy": {"price": 50}, "business": {"price": 200}}, "paid": [{"by": "visa_77"}]}"""
 
