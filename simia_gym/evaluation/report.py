@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Any, cast
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from simia_gym.common.frames import data_frame
-from simia_gym.common.notebook import as_html
+from simia_gym.common.notebook import as_html, as_text
 from simia_gym.evaluation.comparing.pairing import pair_up
 from simia_gym.evaluation.intervals import RESAMPLES, mean_difference, mean_over_tasks, two_runs
 from simia_gym.evaluation.passk import pass_at_k, pass_hat_k
@@ -50,10 +46,7 @@ class Report(dict[str, Any]):
 
     def __str__(self) -> str:
         """The report as plain-text tables."""
-        console = Console(file=StringIO(), width=Console().width, highlight=False)
-        for part in score_parts(self):
-            console.print(part, soft_wrap=isinstance(part, Text))
-        return cast(StringIO, console.file).getvalue().rstrip()
+        return as_text(score_parts(self))
 
     def _repr_html_(self) -> str:
         """The report in a notebook."""

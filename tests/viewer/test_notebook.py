@@ -9,6 +9,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from rich.console import Console
 
 import simia_gym
 from simia_gym import EnvConfig, SimiaEnv, compare, load_suite, read_records
@@ -150,3 +151,20 @@ def test_reports_and_comparisons_show_themselves(record: Path) -> None:
         html = shown._repr_html_()
         assert html.startswith("<pre")
         assert "8" in html
+
+
+def test_in_jupyter_results_are_the_same_and_nothing_else_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kernel is not installed here: rich takes this shell for one by its name."""
+    for name in "ab":
+        simia_gym.evaluate("simia/webshop-v0", "expert", out=tmp_path / f"{name}.jsonl", limit=3)
+    (scored, _) = read_series([tmp_path / "a.jsonl"])
+    results = make_report(scored), compare(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    shown = [(str(one), one._repr_html_()) for one in results]
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setattr("builtins.get_ipython", lambda: shell, raising=False)
+    monkeypatch.setattr("rich.jupyter.display", lambda *what: pytest.fail("rich shows it by itself"))
+    assert Console().is_jupyter
+    assert [(str(one), one._repr_html_()) for one in results] == shown
+    assert all(text for pair in shown for text in pair)

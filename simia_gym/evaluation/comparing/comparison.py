@@ -5,14 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from rich.console import Console
-from rich.text import Text
-
 from simia_gym.common.frames import data_frame
-from simia_gym.common.notebook import as_html
+from simia_gym.common.notebook import as_html, as_text
 from simia_gym.types import JsonObject
 
 if TYPE_CHECKING:
@@ -312,10 +308,7 @@ class Comparison:
         """The comparison as plain-text tables."""
         from simia_gym.evaluation.comparing.tables import comparison_parts
 
-        console = Console(file=StringIO(), width=Console().width, highlight=False)
-        for part in comparison_parts(self):
-            console.print(part, soft_wrap=isinstance(part, Text))
-        return cast(StringIO, console.file).getvalue().rstrip()
+        return as_text(comparison_parts(self))
 
     def _repr_html_(self) -> str:
         """The comparison in a notebook."""
