@@ -28,7 +28,7 @@ def summarise_run(folder: Path, *, before: Path) -> dict[str, Any]:
     out: dict[str, Any] = {
         "settings": {name: found for name in _TAUGHT if (found := _settings(folder / name / "settings.json"))},
         "seconds": read_times(folder),
-        "curve": _curve(folder / "grpo" / "metrics.jsonl"),
+        "curve": curve(folder / "grpo" / "metrics.jsonl"),
     }
     for label in DECODING:
         places = {name: folder if name == "grpo" else before for name in _STAGES}
@@ -61,7 +61,7 @@ def _settings(path: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "policy"}
 
 
-def _curve(path: Path) -> list[dict[str, Any]]:
+def curve(path: Path) -> list[dict[str, Any]]:
     """For each GRPO step the results of its episodes, the groups with a gradient, and the policy's entropy."""
     if not path.exists():
         return []
