@@ -16,12 +16,10 @@ from simia_gym.common.output import Output
 from simia_gym.common.writing import write_whole
 from simia_gym.errors import InputError
 from simia_gym.evaluation.estimate import estimate
-from simia_gym.rl.chat.thinking import DEFAULT
-from simia_gym.rl.chat.tokens import Conversation
-from simia_gym.rl.chat.trajectories import Trajectory, expert_play
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides, validate
 from simia_gym.rl.grpo.dataset import Weighted
+from simia_gym.rl.grpo.expert_lengths import chosen_length, measure_responses, with_room
 from simia_gym.rl.grpo.prepare import (
     load_tokenizer,
     load_worlds,
@@ -34,10 +32,6 @@ from simia_gym.rl.grpo.prepare import (
 from simia_gym.rl.grpo.run.environment import variables
 from simia_gym.rl.grpo.run.run_folder import RunFolder
 
-EXPERT = "expert"
-_PLAYED = 32
-"""So many of the expert's episodes are measured in each environment."""
-
 
 def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
     """Compose, validate and print verl's configuration; print the expected tokens and model calls.
@@ -49,7 +43,9 @@ def show_plan(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFold
     with tempfile.TemporaryDirectory(prefix="simia-") as scratch:
         policy = make_policy(output, plan, Path(scratch) / "start-policy")
         prompts = measure_prompts(worlds, policy, plan)
-        responses = {} if prompts is None else measure_responses(worlds, policy)
+        responses = {} if prompts is None else measure_responses(worlds, policy, offline=True)
+        if chosen_length(asked, plan, folder) is None:
+            plan = with_room(plan, responses, policy, offline=True)
         model = read_config(policy, offline=True)
     if plan.policy is None:
         policy = str(folder.start_policy)
@@ -97,34 +93,6 @@ def measure_prompts(worlds: Weighted, policy: str, plan: RunPlan) -> dict[str, i
     return found
 
 
-def measure_responses(worlds: Weighted, policy: str) -> dict[str, list[int]]:
-    """Lengths in tokens of what follows the prompt in the expert's episodes, by environment, shortest first.
-
-    Environments without an expert, or whose episodes wait for a model, are left out.
-    """
-    tokenizer = load_tokenizer(policy, offline=True)
-    found = {}
-    for env, (suite, _) in zip(names_of(worlds), worlds, strict=True):
-        if EXPERT not in suite.domain.config.policies or suite.domain.world is None or suite.model_names:
-            continue
-        played = expert_play(suite, range(min(len(suite.tasks), _PLAYED)))
-        found[env] = sorted(_behind_prompt(tokenizer, item) for item in played if isinstance(item, Trajectory))
-    return {env: lengths for env, lengths in found.items() if lengths}
-
-
-def _behind_prompt(tokenizer: Any, played: Trajectory) -> int:
-    """Number of tokens of a trajectory behind its prompt, put together as in an episode."""
-    turns = [place for place, message in enumerate(played.messages) if message["role"] == "assistant"]
-    talk = Conversation(tokenizer, played.messages[: turns[0]], DEFAULT)
-    for turn, following in zip(turns, [*turns[1:], None], strict=True):
-        heard = [] if following is None else played.messages[turn + 1 : following]
-        text = tokenizer.encode(str(played.messages[turn]["content"]), add_special_tokens=False)
-        talk.said([*text, *talk.ends_with(heard)])
-        if heard:
-            talk.heard(heard)
-    return len(talk.ids) - talk.prompt_length
-
-
 def _responses(plan: RunPlan, responses: dict[str, list[int]], facts: dict[str, Any]) -> Iterator[str]:
     """How many of the expert's episodes fit into the longest response."""
     facts["expert_episodes"] = {}
@@ -155,7 +123,13 @@ def _tokens(plan: RunPlan, prompts: dict[str, int] | None, facts: dict[str, Any]
     else:
         lengths = ", ".join(f"{env} {length:,}" for env, length in prompts.items())
         yield f"prompts: {plan.prompt}, longest seen {lengths} of {plan.max_prompt_length:,} tokens"
-    facts |= {"episodes_per_step": episodes, "episodes": plan.episodes, "tokens_per_step": most, "prompts": prompts}
+    facts |= {
+        "max_response_length": plan.max_response_length,
+        "episodes_per_step": episodes,
+        "episodes": plan.episodes,
+        "tokens_per_step": most,
+        "prompts": prompts,
+    }
     facts |= {"validation_episodes": plan.validation_episodes, "dynamic_sampling": plan.dynamic_sampling}
 
 

@@ -26,6 +26,8 @@ from simia_gym.rl.extras import require
 from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan, make_plan
 from simia_gym.rl.grpo.config.profile import load_profile
 from simia_gym.rl.grpo.config.verl_config import as_yaml, check_supported, compose, overrides
+from simia_gym.rl.grpo.dataset import Weighted
+from simia_gym.rl.grpo.expert_lengths import chosen_length, measure_responses, with_room
 from simia_gym.rl.grpo.prepare import (
     addresses,
     load_worlds,
@@ -90,11 +92,14 @@ def run_grpo(asked: GrpoOptions) -> int:
 
         return show_plan(output, asked, plan, folder)
     check_machine(plan)
+    length = chosen_length(asked, plan, folder)
+    if length is not None:
+        plan = replace(plan, max_response_length=length)
     if asked.launch.resume:
         check_settings(folder.path, plan.to_json(), fixed)
     with _sigterm_as_exception():
         try:
-            return _run(output, asked, plan, folder)
+            return _run(output, asked, plan, folder, measured=length is None)
         except KeyboardInterrupt as stop:
             tell(f"interrupted; continue with: {to_continue(folder.path)}" if folder.begun else "interrupted")
             return 143 if isinstance(stop, Terminated) else 130
@@ -119,7 +124,7 @@ def check_machine(plan: RunPlan) -> None:
         raise InputError("there is no key for Weights & Biases", where="--logger wandb", fix=fix)
 
 
-def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int:
+def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder, *, measured: bool) -> int:
     private = addresses(asked, plan)
     worlds, validation = load_worlds(asked, plan)
     look_at_worlds(output, asked, worlds)
@@ -131,6 +136,8 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             shutil.rmtree(folder.start_policy, ignore_errors=True)
             folder.data.unlink(missing_ok=True)
         policy = make_policy(output, plan, folder.start_policy)
+        if measured:
+            plan = _roomy(output, plan, worlds, policy)
         rows = write_data(folder, plan, worlds, validation, policy)
         start = _where_to_begin(output, plan, folder)
         if start.step >= plan.steps:
@@ -163,6 +170,16 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -
             if own is not None:
                 shutil.rmtree(own, ignore_errors=True)
             shutil.rmtree(folder.path / ".cache", ignore_errors=True)
+
+
+def _roomy(output: Output, plan: RunPlan, worlds: Weighted, policy: str) -> RunPlan:
+    """Let the longest response follow from the expert's episodes under the policy's tokenizer, and say so."""
+    roomy = with_room(plan, measure_responses(worlds, policy), policy)
+    if roomy.max_response_length != plan.max_response_length:
+        before, now = plan.max_response_length, roomy.max_response_length
+        why = f"the expert's do not fit into the {before:,} of the profile"
+        output.say(f"episodes may take {now:,} tokens behind the prompt: {why}")
+    return roomy
 
 
 def _where_to_begin(output: Output, plan: RunPlan, folder: RunFolder) -> Start:

@@ -130,6 +130,28 @@ def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[
     assert f"give --max-response-length {episodes['longest']}" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("installed")
+@pytest.mark.slow_rl
+def test_the_longest_response_has_room_for_the_experts_episodes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new-policy", "tiny", "--env", "simia/retail-v0", "--size", "tiny"]) == 0
+    profile = "inherits: cpu\nabout: short episodes\nlaunch:\n  max_response_length: 64\n"
+    Path("short.yaml").write_text(profile, encoding="utf-8")
+    words = ["train", "grpo", "simia/retail-v0", "--profile", "short.yaml", "--dry-run", "--json"]
+
+    def planned(*more: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+        return found
+
+    found = planned("--policy", "tiny")
+    episodes = found["expert_episodes"]["simia/retail-v0"]
+    assert episodes["fit"] == episodes["episodes"]
+    assert episodes["longest"] < found["max_response_length"] <= 2 * episodes["longest"]
+    assert planned("--policy", "tiny", "--max-response-length", "100")["max_response_length"] == 100
+    assert planned()["max_response_length"] == 64, "a new policy is for a first look"
+
+
 RECIPES = Path(simia_gym.rl.__file__).parent / "recipes"
 
 

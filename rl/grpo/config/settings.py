@@ -34,8 +34,13 @@ class GrpoSettings(Settings):
         "Learning rate of AdamW, constant after warm-up.", 1e-6, option="lr", metavar="X", gt=0, lt=1
     )
     max_prompt_length: int = _of_profile("Maximum tokens of a prompt; a longer one is refused.", ge=1)
-    max_response_length: int = _of_profile(
-        "Maximum tokens of an episode after its prompt, of the policy and the environment.", ge=1
+    max_response_length: int = setting(
+        ...,
+        "Maximum tokens of an episode after its prompt, of the policy and the environment.",
+        metavar="N",
+        panel=SIZES,
+        unset="the profile's, or more if the expert's episodes need more",
+        ge=1,
     )
     turn_tokens: int | None = _of_profile("Maximum tokens of one turn of the policy.", None, ge=1)
     thinking: Thinking | None = thinking_setting(unset="as the policy was trained, else the profile's", panel=RUN)
