@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .server import VllmServer, serving
+from .server import VllmServer, serving_tiny
 
 PYTHON = "VLLM_TEST_PYTHON"
 ENVS = Path(__file__).resolve().parent.parent.parent / "envs"
@@ -30,5 +30,5 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     """The server; where its environment is named and does not work, that is an error and no reason to skip."""
     names = ("policy.md", "tools.json", "service.yaml", "rubric.yaml", "state.schema.json", "selftests.jsonl")
     texts = [path for name in names for path in sorted(ENVS.glob(f"*/{name}"))]
-    with serving(os.environ[PYTHON], tmp_path_factory.mktemp("vllm"), texts) as running:
+    with serving_tiny(os.environ[PYTHON], tmp_path_factory.mktemp("vllm"), texts) as running:
         yield running

