@@ -4,13 +4,15 @@
     python -m benchmarks.learning.synthetic --table
 
 Both begin at the policy of the learning benchmark's openings, in its folder, and are trained with its options. The
-synthetic ones come from 20 recorded episodes, by `simia synth` with the oracle as teacher. Finished stages are skipped.
+synthetic ones come from 20 recorded episodes, by `simia synth` with the oracle as teacher; as many of each kind of task
+are taken. Finished stages are skipped.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from simia_gym.oracle import OracleOptions, serve_in_thread
 _OUT = Path(__file__).parents[1] / "results" / "synthetic_sft.json"
 _QUICK = Path("runs/learning-quick")
 _SEEDS, _KINDS = 20, 6
+_KEPT, _TAKEN = "trajectories.jsonl", "taken.jsonl"
+"""What the synthesis kept, a tenth more than its target, and as many of them as the expert's."""
 _TAUGHT = {"expert": "sft", "synthetic": "synthetic"}
 """Folders of the policies by what they were trained on."""
 
@@ -39,17 +43,16 @@ def synthetic_stages(recipe: Recipe, seed: int, folder: Path, base_url: str) -> 
     """
     common = {stage.name: stage for stage in stages(recipe, seed, folder)}
     traces, made, out = folder / "traces.jsonl", folder / "made", folder / _TAUGHT["synthetic"]
-    kept = made / "trajectories.jsonl"
     found = [common[name] for name in ("new-policy", "openings", "sft")]
     words = f"rollout {recipe.env} --episodes {_SEEDS} --seed {seed} --out {traces}"
     found.append(Stage("traces", tuple(words.split()), traces))
     words = f"synth trajectories {recipe.env} {traces} --out {made} --target {recipe.trajectories // _KINDS} "
     words += f"--seed {seed} --prompt {recipe.prompt} --model oracle --base-url {base_url}"
-    found.append(Stage("synth", tuple(words.split()), kept))
+    found.append(Stage("synth", tuple(words.split()), made / _KEPT))
     imitating = list(common["sft"].words)
     imitating[imitating.index("--out") + 1] = str(out)
     at = imitating.index("--trajectories")
-    imitating[at : at + 2] = ["--data", str(kept)]
+    imitating[at : at + 2] = ["--data", str(made / _TAKEN)]
     found.append(Stage("sft synthetic", tuple(imitating), out / "policy" / "simia.json", out / "settings.json"))
     for name, place in _TAUGHT.items():
         for label, temperature in zip(DECODING, (0, recipe.temperature), strict=True):
@@ -60,6 +63,17 @@ def synthetic_stages(recipe: Recipe, seed: int, folder: Path, base_url: str) -> 
             words += f"--seed {seed} --out {record} --report {report}"
             found.append(Stage(f"evaluate {name} {label}", tuple(words.split()), report, record))
     return found
+
+
+def take(made: Path, number: int) -> None:
+    """Write as many of the kept trajectories of each kind to a file of their own, in their order."""
+    taken = Counter[str]()
+    with (made / _KEPT).open(encoding="utf-8") as kept, (made / _TAKEN).open("w", encoding="utf-8") as out:
+        for line in kept:
+            kind = str(json.loads(line)["kind"])
+            taken[kind] += 1
+            if taken[kind] <= number // _KINDS:
+                out.write(line)
 
 
 def summarise(folder: Path) -> dict[str, Any]:
@@ -115,7 +129,11 @@ def main(arguments: list[str] | None = None) -> None:
         recipe = quick(RECIPES["webshop"]) if given.quick else RECIPES["webshop"]
         folder = (runs / f"webshop-{seed}").resolve()
         with serve_in_thread(OracleOptions(seed=seed)) as teacher:
-            run_stages(synthetic_stages(recipe, seed, folder, teacher.base_url), folder)
+            planned = synthetic_stages(recipe, seed, folder, teacher.base_url)
+            made = next(place for place, stage in enumerate(planned, 1) if stage.name == "synth")
+            run_stages(planned[:made], folder)
+            take(folder / "made", recipe.trajectories)
+            run_stages(planned[made:], folder)
         run = {"seed": seed, "quick": given.quick, "result": summarise(folder)}
         others = [one for one in results["runs"] if (one["seed"], one["quick"]) != (seed, given.quick)]
         results = {"machine": machine(), "runs": sorted([*others, run], key=lambda one: (one["quick"], one["seed"]))}
