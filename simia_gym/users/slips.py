@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simia_gym.common.json_encoding import texts_in
-from simia_gym.language import VERBS, Reading, asks_otherwise, read
+from simia_gym.language import VERBS, Reading, Said, asks_otherwise, read
 from simia_gym.types import JsonObject
 
 _TWICE = 2
@@ -70,6 +70,7 @@ _NO = (
 _YES_WORDS, _NO_WORDS = frozenset(_YES.split()), frozenset(_NO.split())
 """Words of other languages that say yes, or no, at the beginning of an answer."""
 _YOUR_DETAIL = r"your (?:\w+ )?(?:e-?mail|name|zip|order|user|reservation|booking|account|date|phone|address|details)"
+_DETAIL = re.compile(rf"\b{_YOUR_DETAIL}\b")
 _DONE = r"(?:cancel+ed|processed|updated|modified|refunded|exchanged|booked|changed|submitted|placed)"
 _THING = r"(?:order|return|exchange|refund|reservation|booking|request|flight|account|address)"
 _AGENT = re.compile(
@@ -87,6 +88,13 @@ _AGENT = re.compile(
     r"|\bcomo posso ajudar|\bcome posso aiutar|\bhoe kan ik u helpen\b"
 )
 """What only the agent would say."""
+_NARRATES = re.compile(
+    r"^\W*the (?:customer|user|client) (?:\w+ly )?(?:makes?|made|says?|said|asks?|asked|wants?|wanted|would|requests?"
+    r"|requested|is|was|has|had|needs?|tells?|told|replies|replied|responds?|answers?|provides?|states?)\b"
+)
+"""Words of somebody who tells what the customer does."""
+_PATIENCE = 5
+"""A customer that has heard more messages than these and got nothing may leave at any of them."""
 
 
 @dataclass
@@ -100,6 +108,7 @@ class Talk:
         again: Whether the agent has said its last message before.
         proposed: Whether the agent may have proposed something since the customer's last yes.
         declined: Whether the agent has refused something, or spoken in another language than English.
+        claimed: Whether the agent has said that something is done.
         stated: The words of its wishes that the customer has said.
         said: How often the customer has given each answer.
     """
@@ -110,6 +119,7 @@ class Talk:
     again: bool = False
     proposed: bool = False
     declined: bool = False
+    claimed: bool = False
     stated: set[str] = field(default_factory=set)
     said: Counter[str] = field(default_factory=Counter)
     _agent: set[str] = field(default_factory=set)
@@ -122,6 +132,7 @@ class Talk:
         self._agent.add(words)
         self.proposed = self.proposed or may_propose(self.last)
         self.declined = self.declined or bool("refuse" in self.last.acts or self.last.foreign)
+        self.claimed = self.claimed or "claim" in self.last.acts
 
     def say(self, said: JsonObject) -> None:
         """Take in a message of the customer that was accepted."""
@@ -170,6 +181,8 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield "the message says yes to what the agent proposed, but confirms is false: make both say the same"
     if _AGENT.search(_QUOTED.sub(" ", words)):
         yield "the message is what the agent would say: you are the customer, so say what the customer says"
+    if _NARRATES.search(words):
+        yield "the message tells what the customer does: you are the customer, so speak for yourself"
     if talk.said[words] >= _TWICE and not confirms and not talk.again and len(_WORD.findall(words)) > _FEW_WORDS:
         yield "you have said the same twice already: answer what the agent said last, in other words"
     if stop:
@@ -188,10 +201,18 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
         yield "stop is true, but you have not said yet what you want: say it, or answer the agent"
     elif talk.heard == 1 and "claim" not in heard.acts and any(_asks(one.sentence.plain) for one in heard.said):
         yield "stop is true, but the agent has only begun and asks you something: answer it"
+    elif talk.heard <= _PATIENCE and not (talk.claimed or talk.again) and any(map(_wants_detail, heard.said)):
+        yield "stop is true, but nothing is done yet and the agent asks for a detail of yours: answer it"
 
 
 def _asks(text: str) -> bool:
     return text.endswith("?") and "else" not in text
+
+
+def _wants_detail(one: Said) -> bool:
+    """Whether a sentence of an agent asks for a detail of the customer."""
+    text = one.sentence.plain
+    return not {"offer", "invite"} & one.acts and all(each.search(text) for each in (_DEMAND, _DETAIL))
 
 
 def _firm(heard: Reading) -> bool:

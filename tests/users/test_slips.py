@@ -51,6 +51,14 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
     ("leaves and asks", [SHALL_I], [HI, says("What does it cost?", stop=True)], "asks something"),
     ("leaves without a wish", ["I see."], [says("Hello."), says("Bye.", stop=True)], "what you want"),
     ("leaves at the first question", [EMAIL], [HI, says("Goodbye.", stop=True)], "only begun"),
+    (
+        "leaves at a question for a detail",
+        ["Hello!", "I see.", "Then please tell me your full name."],
+        [HI, says("It is about B12."), says("Well."), says("The seat is what I asked for.", stop=True)],
+        "a detail of yours",
+    ),
+    ("tells what it does", [EMAIL], [HI, says("The customer makes a request to you.")], "speak for yourself"),
+    ("tells what it says", [EMAIL], [HI, says('The customer says: "It is a@b.com."')], "speak for yourself"),
 ]
 
 
@@ -105,6 +113,18 @@ FINE: list[tuple[str, list[str], list[JsonObject]]] = [
     ("knows nothing", ["Code?", "Name?", "E-mail?", "Seat?"], [HI, *[says("No idea, sorry.")] * 4]),
     ("answers the same question", [EMAIL] * 3, [HI, *[says("My e-mail address is a@b.com.")] * 3]),
     ("leaves when it is done", ["It is booked. Anything else?"], [HI, says("No, thanks. Bye.", stop=True)]),
+    (
+        "leaves after an answer",
+        ["Hello!", "Your total is $20. Would you like to know anything about your other order?"],
+        [HI, says("What is the total of A1?"), says("No, thanks.", stop=True)],
+    ),
+    ("leaves when asked again", [EMAIL, EMAIL], [HI, says("I have none."), says("Then goodbye.", stop=True)]),
+    (
+        "leaves when it is asked for ever more",
+        [f"Please tell me your {what}." for what in ("name", "zip code", "order number", "address", "date", "phone")],
+        [HI, *[says(f"That is {number}.") for number in range(5)], says("I give up.", stop=True)],
+    ),
+    ("speaks of another customer", [EMAIL], [HI, says("I read that the customer is king. It is a@b.com.")]),
     ("leaves after a refusal", ["I cannot help with that."], [says("Hello."), says("Goodbye.", stop=True)]),
 ]
 
