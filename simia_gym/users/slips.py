@@ -93,6 +93,15 @@ _NARRATES = re.compile(
     r"|requested|is|was|has|had|needs?|tells?|told|replies|replied|responds?|answers?|provides?|states?)\b"
 )
 """Words of somebody who tells what the customer does."""
+_RECITES = re.compile(
+    r"\byour (?:first|last) words\b|\bdetails of you\b|\btold only when\b|\bagree only if a proposal\b"
+    r"|\bthe agent has proposed nothing\b|\bsay yes only to a proposal\b|\b(?:stop|confirms) is (?:true|false)\b"
+)
+"""Words of what the model is told, which no customer says."""
+_TOKEN = re.compile(r"(?<![\w-])\w{6,}(?![\w-])")
+_ID = re.compile(r"\d{7,}|(?=\D*\d\D*\d)\w*[^\W\d_]\w*")
+_SIZE = re.compile(r"\d+[^\W\d_]{1,6}")
+"""A token is an id if it is a long number, or has letters and two digits and is no size, such as `1000mah`."""
 _PATIENCE = 5
 """A customer that has heard more messages than these and got nothing may leave at any of them."""
 
@@ -109,6 +118,7 @@ class Talk:
         proposed: Whether the agent may have proposed something since the customer's last yes.
         declined: Whether the agent has refused something, or spoken in another language than English.
         claimed: Whether the agent has said that something is done.
+        known: The ids that the customer knows; those that the agent has named are among them.
         stated: The words of its wishes that the customer has said.
         said: How often the customer has given each answer.
     """
@@ -122,6 +132,7 @@ class Talk:
     claimed: bool = False
     stated: set[str] = field(default_factory=set)
     said: Counter[str] = field(default_factory=Counter)
+    known: set[str] = field(default_factory=set)
     _agent: set[str] = field(default_factory=set)
 
     def hear(self, text: str) -> None:
@@ -130,6 +141,7 @@ class Talk:
         words = _plain(self.last)
         self.again = words in self._agent
         self._agent.add(words)
+        self.known |= _ids(text)
         self.proposed = self.proposed or may_propose(self.last)
         self.declined = self.declined or bool("refuse" in self.last.acts or self.last.foreign)
         self.claimed = self.claimed or "claim" in self.last.acts
@@ -148,6 +160,11 @@ def wishes_of(user: Mapping[str, Any]) -> frozenset[str]:
     """The words of the wishes that a task gives its customer, for `Talk.wishes`."""
     told = [user.get("reason"), user.get("requests"), None if user.get("vague") else user.get("opening")]
     return frozenset(stem for text in texts_in(told) for stem in _stems(_plain(read(text))))
+
+
+def ids_of(user: Mapping[str, Any]) -> frozenset[str]:
+    """The ids in what a task gives its customer, for `Talk.known`."""
+    return frozenset(each for text in texts_in(dict(user)) for each in _ids(text))
 
 
 def slips(said: JsonObject, talk: Talk) -> list[str]:
@@ -183,6 +200,10 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield "the message is what the agent would say: you are the customer, so say what the customer says"
     if _NARRATES.search(words):
         yield "the message tells what the customer does: you are the customer, so speak for yourself"
+    if _RECITES.search(words):
+        yield "the message repeats what you are told: say it in the words of a customer"
+    if talk.wishes and (invented := sorted(_ids(said["message"]) - talk.known)):
+        yield f"the message names {invented[0]}, which you do not know: say only what you were told"
     if talk.said[words] >= _TWICE and not confirms and not talk.again and len(_WORD.findall(words)) > _FEW_WORDS:
         yield "you have said the same twice already: answer what the agent said last, in other words"
     if stop:
@@ -207,6 +228,12 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
 
 def _asks(text: str) -> bool:
     return text.endswith("?") and "else" not in text
+
+
+def _ids(text: str) -> set[str]:
+    """The ids in a text, in one form."""
+    found = (each.strip("_").lower() for each in _TOKEN.findall(text))
+    return {each for each in found if _ID.fullmatch(each) and not _SIZE.fullmatch(each)}
 
 
 def _wants_detail(one: Said) -> bool:

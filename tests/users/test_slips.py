@@ -57,6 +57,11 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
         [HI, says("It is about B12."), says("Well."), says("The seat is what I asked for.", stop=True)],
         "a detail of yours",
     ),
+    ("makes up an id", [EMAIL], [HI, says("My user id is 2323f63c9cfb.")], "you do not know"),
+    ("makes up a number", [EMAIL], [HI, says("It is 183919072238.")], "you do not know"),
+    ("makes up an e-mail", [EMAIL], [HI, says("It is ada_love1815@example.org.")], "you do not know"),
+    ("recites its part", [EMAIL], [HI, says("Your first words: Hi! Your last words: That was all.")], "repeats what"),
+    ("recites a complaint", [EMAIL], [HI, says("The agent has proposed nothing that is still open.")], "repeats what"),
     ("tells what it does", [EMAIL], [HI, says("The customer makes a request to you.")], "speak for yourself"),
     ("tells what it says", [EMAIL], [HI, says('The customer says: "It is a@b.com."')], "speak for yourself"),
 ]
@@ -124,6 +129,8 @@ FINE: list[tuple[str, list[str], list[JsonObject]]] = [
         [f"Please tell me your {what}." for what in ("name", "zip code", "order number", "address", "date", "phone")],
         [HI, *[says(f"That is {number}.") for number in range(5)], says("I give up.", stop=True)],
     ),
+    ("names what it heard", ["Is it order #W1234567?"], [HI, says("Yes, #W1234567 is right, W1234567.")]),
+    ("names sizes and times", [EMAIL], [HI, says("The 1000mah one, at 10:30am on 2024-05-26, for $1,200.50.")]),
     ("speaks of another customer", [EMAIL], [HI, says("I read that the customer is king. It is a@b.com.")]),
     ("leaves after a refusal", ["I cannot help with that."], [says("Hello."), says("Goodbye.", stop=True)]),
 ]
