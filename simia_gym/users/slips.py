@@ -90,7 +90,8 @@ _AGENT = re.compile(
 """What only the agent would say."""
 _NARRATES = re.compile(
     r"^\W*the (?:customer|user|client) (?:\w+ly )?(?:makes?|made|says?|said|asks?|asked|wants?|wanted|would|requests?"
-    r"|requested|is|was|has|had|needs?|tells?|told|replies|replied|responds?|answers?|provides?|states?)\b"
+    r"|requested|is|was|has|had|needs?|tells?|told|replies|replied|responds?|answers?|provides?|states?|agrees?|agreed|confirms?"
+    r"|confirmed|accepts?|accepted|thanks|gives?|gave|presents?|refuses?|refused|leaves?|left)\b"
 )
 """Words of somebody who tells what the customer does."""
 _RECITES = re.compile(
@@ -98,6 +99,12 @@ _RECITES = re.compile(
     r"|\bthe agent has proposed nothing\b|\bsay yes only to a proposal\b|\b(?:stop|confirms) is (?:true|false)\b"
 )
 """Words of what the model is told, which no customer says."""
+_KNOWS_NONE = re.compile(
+    r"\bno idea\b|\b(?:have|know|remember) (?:none|nothing)\b|\bnot sure\b|\b(?:forgot|forgotten)\b"
+    r"|\b(?:rather|prefer) not\b"
+    r"|\b(?:don't|do not|can't|cannot|won't|will not) (?:\w+ )?(?:know|have|remember|recall|find|tell|give|say|share)\b"
+)
+_SMALL = frozenset(["the", "and", "for", "its", "any", "all", "one", "two"])
 _TOKEN = re.compile(r"(?<![\w-])\w{6,}(?![\w-])")
 _ID = re.compile(r"\d{7,}|(?=\D*\d\D*\d)\w*[^\W\d_]\w*")
 _SIZE = re.compile(r"\d+[^\W\d_]{1,6}")
@@ -119,6 +126,9 @@ class Talk:
         declined: Whether the agent has refused something, or spoken in another language than English.
         claimed: Whether the agent has said that something is done.
         known: The ids that the customer knows; those that the agent has named are among them.
+        details: Words of the details that the customer may be asked for.
+        asked: Whether the agent has asked for a detail.
+        told: Whether the customer has told any word of its details.
         stated: The words of its wishes that the customer has said.
         said: How often the customer has given each answer.
     """
@@ -133,6 +143,9 @@ class Talk:
     stated: set[str] = field(default_factory=set)
     said: Counter[str] = field(default_factory=Counter)
     known: set[str] = field(default_factory=set)
+    details: frozenset[str] = frozenset()
+    asked: bool = False
+    told: bool = False
     _agent: set[str] = field(default_factory=set)
 
     def hear(self, text: str) -> None:
@@ -142,6 +155,7 @@ class Talk:
         self.again = words in self._agent
         self._agent.add(words)
         self.known |= _ids(text)
+        self.asked = self.asked or any(map(_wants_detail, self.last.said))
         self.proposed = self.proposed or may_propose(self.last)
         self.declined = self.declined or bool("refuse" in self.last.acts or self.last.foreign)
         self.claimed = self.claimed or "claim" in self.last.acts
@@ -150,6 +164,7 @@ class Talk:
         """Take in a message of the customer that was accepted."""
         words = _plain(read(said["message"]))
         self.stated |= self.wishes & _stems(words)
+        self.told = self.told or _tells(words, self)
         if said["confirms"]:
             self.proposed = False
         else:
@@ -165,6 +180,13 @@ def wishes_of(user: Mapping[str, Any]) -> frozenset[str]:
 def ids_of(user: Mapping[str, Any]) -> frozenset[str]:
     """The ids in what a task gives its customer, for `Talk.known`."""
     return frozenset(each for text in texts_in(dict(user)) for each in _ids(text))
+
+
+def details_of(user: Mapping[str, Any]) -> frozenset[str]:
+    """The words of the details in a script, for `Talk.details`; none of a customer without a script."""
+    answers = [user.get("facts", {}), *(request.get("slots", {}) for request in user.get("requests", ()))]
+    values = [answer.get("values", ()) for each in answers for answer in each.values()]
+    return frozenset(word for text in texts_in(values) for word in _details(_plain(read(text))))
 
 
 def slips(said: JsonObject, talk: Talk) -> list[str]:
@@ -208,6 +230,8 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield "you have said the same twice already: answer what the agent said last, in other words"
     if stop:
         yield from _leaving(message, talk)
+        if talk.details and talk.asked and not (talk.told or _tells(words, talk)):
+            yield "stop is true, but you have told nothing of what the agent asked you for: answer it"
 
 
 def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
@@ -228,6 +252,15 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
 
 def _asks(text: str) -> bool:
     return text.endswith("?") and "else" not in text
+
+
+def _details(words: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(words) if len(word) > 2 and word not in _NO_WISH | _SMALL)
+
+
+def _tells(words: str, talk: Talk) -> bool:
+    """Whether words of the customer tell a detail, or that it has none to tell."""
+    return bool(talk.details & _details(words)) or _KNOWS_NONE.search(words) is not None
 
 
 def _ids(text: str) -> set[str]:

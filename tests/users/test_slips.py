@@ -62,6 +62,12 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
     ("makes up an e-mail", [EMAIL], [HI, says("It is ada_love1815@example.org.")], "you do not know"),
     ("recites its part", [EMAIL], [HI, says("Your first words: Hi! Your last words: That was all.")], "repeats what"),
     ("recites a complaint", [EMAIL], [HI, says("The agent has proposed nothing that is still open.")], "repeats what"),
+    (
+        "leaves without a detail",
+        ["What is your name?", "I cannot help without it.", "I cannot help."],
+        [HI, says("Please refresh the page."), says("You may not edit this."), says("Goodbye to you.", stop=True)],
+        "told nothing",
+    ),
     ("tells what it does", [EMAIL], [HI, says("The customer makes a request to you.")], "speak for yourself"),
     ("tells what it says", [EMAIL], [HI, says('The customer says: "It is a@b.com."')], "speak for yourself"),
 ]
@@ -127,7 +133,7 @@ FINE: list[tuple[str, list[str], list[JsonObject]]] = [
     (
         "leaves when it is asked for ever more",
         [f"Please tell me your {what}." for what in ("name", "zip code", "order number", "address", "date", "phone")],
-        [HI, *[says(f"That is {number}.") for number in range(5)], says("I give up.", stop=True)],
+        [HI, *[says(f"It is Ada, {number}.") for number in range(5)], says("I give up.", stop=True)],
     ),
     ("names what it heard", ["Is it order #W1234567?"], [HI, says("Yes, #W1234567 is right, W1234567.")]),
     ("names sizes and times", [EMAIL], [HI, says("The 1000mah one, at 10:30am on 2024-05-26, for $1,200.50.")]),
