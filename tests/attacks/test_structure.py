@@ -121,7 +121,8 @@ def test_the_prompts_of_the_reference_strategy(text: str) -> None:
 @given(text=NASTY)
 @settings(max_examples=60, deadline=None)
 def test_the_prompts_of_the_user(text: str) -> None:
-    model, here = Double({"message": f"You said {as_text(text)}", "stop": False, "confirms": False}), context()
+    lines = ["Hello.", f"You said {as_text(text)}"]  # ids that nobody has named would be a slip
+    model, here = Double(*({"message": line, "stop": False, "confirms": False} for line in lines)), context()
     user = LLMUser(suite().domain, model)
     user.begin(here)
     run_sync(user.open(here), inline=True)
