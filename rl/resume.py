@@ -19,6 +19,15 @@ def write_settings(folder: Path, settings: JsonObject) -> None:
     write_whole(folder / SETTINGS, json.dumps(settings, indent=1) + "\n")
 
 
+def read_settings(folder: Path) -> JsonObject | None:
+    """The settings that a run was started with; ``None`` if none was started there, or they cannot be read."""
+    try:
+        found = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def check_settings(
     folder: Path, settings: JsonObject, fixed: Callable[[JsonObject], JsonObject] = lambda settings: settings
 ) -> None:
@@ -32,12 +41,11 @@ def check_settings(
     Raises:
         InputError: No run was started here, or a setting differs; names the setting.
     """
-    path = folder / SETTINGS
-    try:
-        before = fixed(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    path, saved = folder / SETTINGS, read_settings(folder)
+    if saved is None:
         fix = "Leave --resume out to begin one."
-        raise InputError(f"no training has begun in {folder}", where="--resume", fix=fix) from None
+        raise InputError(f"no training has begun in {folder}", where="--resume", fix=fix)
+    before = fixed(saved)
     now = fixed(json.loads(json.dumps(settings)))
     for name in sorted({*before, *now}):
         if found := _difference(name, before.get(name), now.get(name)):

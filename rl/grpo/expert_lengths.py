@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from simia_gym.rl.grpo.config.options import GrpoOptions, RunPlan
 from simia_gym.rl.grpo.dataset import Weighted
 from simia_gym.rl.grpo.prepare import load_tokenizer, names_of, read_config
 from simia_gym.rl.grpo.run.run_folder import RunFolder
+from simia_gym.rl.resume import read_settings
 
 EXPERT = "expert"
 _PLAYED = 32
@@ -46,10 +46,8 @@ def chosen_length(asked: GrpoOptions, plan: RunPlan, folder: RunFolder) -> int |
     """The longest response if it is settled already: as typed, as in the run that is resumed, or as a new policy's."""
     if plan.policy is None or "max_response_length" in asked.training:
         return plan.max_response_length
-    if asked.launch.resume and folder.begun:
-        length = json.loads(folder.settings.read_text(encoding="utf-8")).get("max_response_length")
-        return length if isinstance(length, int) else None
-    return None
+    length = (read_settings(folder.path) or {}).get("max_response_length") if asked.launch.resume else None
+    return length if isinstance(length, int) else None
 
 
 def with_room(plan: RunPlan, lengths: Mapping[str, list[int]], policy: str, *, offline: bool = False) -> RunPlan:

@@ -99,7 +99,7 @@ def run_grpo(asked: GrpoOptions) -> int:
         check_settings(folder.path, plan.to_json(), fixed)
     with _sigterm_as_exception():
         try:
-            return _run(output, asked, plan, folder, measured=length is None)
+            return _run(output, asked, plan, folder, measure=length is None)
         except KeyboardInterrupt as stop:
             tell(f"interrupted; continue with: {to_continue(folder.path)}" if folder.begun else "interrupted")
             return 143 if isinstance(stop, Terminated) else 130
@@ -124,7 +124,7 @@ def check_machine(plan: RunPlan) -> None:
         raise InputError("there is no key for Weights & Biases", where="--logger wandb", fix=fix)
 
 
-def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder, *, measured: bool) -> int:
+def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder, *, measure: bool) -> int:
     private = addresses(asked, plan)
     worlds, validation = load_worlds(asked, plan)
     look_at_worlds(output, asked, worlds)
@@ -136,7 +136,7 @@ def _run(output: Output, asked: GrpoOptions, plan: RunPlan, folder: RunFolder, *
             shutil.rmtree(folder.start_policy, ignore_errors=True)
             folder.data.unlink(missing_ok=True)
         policy = make_policy(output, plan, folder.start_policy)
-        if measured:
+        if measure:
             plan = _roomy(output, plan, worlds, policy)
         rows = write_data(folder, plan, worlds, validation, policy)
         start = _where_to_begin(output, plan, folder)

@@ -20,7 +20,7 @@ from simia_gym.llm.prompt import Prompt
 from simia_gym.llm.types import ChatModel, ChatRequest, Habits, ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.types import JsonObject, Transition
-from simia_gym.users.slips import Talk, details_of, ids_of, slips, wishes_of
+from simia_gym.users.slips import Part, Talk, slips
 from simia_gym.users.told import told
 
 MAX_MESSAGE = 4_000
@@ -99,11 +99,7 @@ class LLMUser:
         self._nonce = make_nonce(self.domain.hash, context.digest)
         self._prompt = context.prepared.once("llm user", lambda task: self._beginning(context)).fork()
         self._asked = self._heard = 0
-        wishes, known = context.prepared.once(
-            "wishes", lambda task: (wishes_of(task.user or {}), ids_of(task.user or {}))
-        )
-        details = context.prepared.once("details", lambda task: details_of(task.user or {}))
-        self._talk = Talk(wishes, known=set(known), details=details)
+        self._talk = Talk(context.prepared.once("part", lambda task: Part.of(task.user or {})))
 
     async def open(self, context: StepContext) -> Transition:
         """Say the first message."""

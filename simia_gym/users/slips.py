@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from simia_gym.common.json_encoding import texts_in
 from simia_gym.language import VERBS, Reading, Said, asks_otherwise, read
@@ -88,29 +88,46 @@ _AGENT = re.compile(
     r"|\bcomo posso ajudar|\bcome posso aiutar|\bhoe kan ik u helpen\b"
 )
 """What only the agent would say."""
-_NARRATES = re.compile(
-    r"^\W*the (?:customer|user|client) (?:\w+ly )?(?:makes?|made|says?|said|asks?|asked|wants?|wanted|would|requests?"
-    r"|requested|is|was|has|had|needs?|tells?|told|replies|replied|responds?|answers?|provides?|states?|agrees?|agreed|confirms?"
-    r"|confirmed|accepts?|accepted|thanks|gives?|gave|presents?|refuses?|refused|leaves?|left)\b"
-)
-"""Words of somebody who tells what the customer does."""
-_RECITES = re.compile(
-    r"\byour (?:first|last) words\b|\bdetails of you\b|\btold only when\b|\bagree only if a proposal\b"
-    r"|\bthe agent has proposed nothing\b|\bsay yes only to a proposal\b|\b(?:stop|confirms) is (?:true|false)\b"
-)
-"""Words of what the model is told, which no customer says."""
 _KNOWS_NONE = re.compile(
     r"\bno idea\b|\b(?:have|know|remember) (?:none|nothing)\b|\bnot sure\b|\b(?:forgot|forgotten)\b"
     r"|\b(?:rather|prefer) not\b"
     r"|\b(?:don't|do not|can't|cannot|won't|will not) (?:\w+ )?(?:know|have|remember|recall|find|tell|give|say|share)\b"
 )
-_SMALL = frozenset(["the", "and", "for", "its", "any", "all", "one", "two"])
+"""Says that there is nothing to tell, or that it is not told."""
+_SMALL_WORDS = frozenset(["the", "and", "for", "its", "any", "all", "one", "two"])
 _TOKEN = re.compile(r"(?<![\w-])\w{6,}(?![\w-])")
-_ID = re.compile(r"\d{7,}|(?=\D*\d\D*\d)\w*[^\W\d_]\w*")
+_ID = re.compile(r"\d{7,}|(?=\D*\d\D*\d\D*\d)\w*[^\W\d_]\w*")
 _SIZE = re.compile(r"\d+[^\W\d_]{1,6}")
-"""A token is an id if it is a long number, or has letters and two digits and is no size, such as `1000mah`."""
-_PATIENCE = 5
-"""A customer that has heard more messages than these and got nothing may leave at any of them."""
+"""A token is an id if it is a long number, or has letters and three digits and is no size, such as `1000mah`."""
+
+
+class Part(NamedTuple):
+    """What a task gives its customer to say.
+
+    Attributes:
+        wishes: Words of its wishes, by their first letters.
+        ids: The ids that it knows.
+        details: Words of the details that it may be asked for; none without a script.
+    """
+
+    wishes: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+    details: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, user: Mapping[str, Any]) -> Part:
+        """Read it from the ``user`` of a task."""
+        told = [user.get("reason"), user.get("requests"), None if user.get("vague") else user.get("opening")]
+        answers = [user.get("facts", {}), *(request.get("slots", {}) for request in user.get("requests", ()))]
+        values = [answer.get("values", ()) for each in answers for answer in each.values()]
+        return cls(
+            frozenset(stem for text in texts_in(told) for stem in _stems(_plain(read(text)))),
+            frozenset(each for text in texts_in(dict(user)) for each in _ids(text)),
+            frozenset(word for text in texts_in(values) for word in _details(_plain(read(text)))),
+        )
+
+
+_NO_PART = Part()
 
 
 @dataclass
@@ -118,32 +135,28 @@ class Talk:
     """What was said so far in a conversation.
 
     Attributes:
-        wishes: Words of the customer's wishes, by their first letters.
+        part: What the customer has to say.
         last: The agent's last message.
         heard: Number of the agent's messages.
         again: Whether the agent has said its last message before.
         proposed: Whether the agent may have proposed something since the customer's last yes.
         declined: Whether the agent has refused something, or spoken in another language than English.
-        claimed: Whether the agent has said that something is done.
-        known: The ids that the customer knows; those that the agent has named are among them.
-        details: Words of the details that the customer may be asked for.
+        named: The ids that the agent has named.
         asked: Whether the agent has asked for a detail.
         told: Whether the customer has told any word of its details.
         stated: The words of its wishes that the customer has said.
         said: How often the customer has given each answer.
     """
 
-    wishes: frozenset[str] = frozenset()
+    part: Part = _NO_PART
     last: Reading | None = None
     heard: int = 0
     again: bool = False
     proposed: bool = False
     declined: bool = False
-    claimed: bool = False
     stated: set[str] = field(default_factory=set)
     said: Counter[str] = field(default_factory=Counter)
-    known: set[str] = field(default_factory=set)
-    details: frozenset[str] = frozenset()
+    named: set[str] = field(default_factory=set)
     asked: bool = False
     told: bool = False
     _agent: set[str] = field(default_factory=set)
@@ -154,39 +167,20 @@ class Talk:
         words = _plain(self.last)
         self.again = words in self._agent
         self._agent.add(words)
-        self.known |= _ids(text)
+        self.named |= _ids(text)
         self.asked = self.asked or any(map(_wants_detail, self.last.said))
         self.proposed = self.proposed or may_propose(self.last)
         self.declined = self.declined or bool("refuse" in self.last.acts or self.last.foreign)
-        self.claimed = self.claimed or "claim" in self.last.acts
 
     def say(self, said: JsonObject) -> None:
         """Take in a message of the customer that was accepted."""
         words = _plain(read(said["message"]))
-        self.stated |= self.wishes & _stems(words)
+        self.stated |= self.part.wishes & _stems(words)
         self.told = self.told or _tells(words, self)
         if said["confirms"]:
             self.proposed = False
         else:
             self.said[words] += 1
-
-
-def wishes_of(user: Mapping[str, Any]) -> frozenset[str]:
-    """The words of the wishes that a task gives its customer, for `Talk.wishes`."""
-    told = [user.get("reason"), user.get("requests"), None if user.get("vague") else user.get("opening")]
-    return frozenset(stem for text in texts_in(told) for stem in _stems(_plain(read(text))))
-
-
-def ids_of(user: Mapping[str, Any]) -> frozenset[str]:
-    """The ids in what a task gives its customer, for `Talk.known`."""
-    return frozenset(each for text in texts_in(dict(user)) for each in _ids(text))
-
-
-def details_of(user: Mapping[str, Any]) -> frozenset[str]:
-    """The words of the details in a script, for `Talk.details`; none of a customer without a script."""
-    answers = [user.get("facts", {}), *(request.get("slots", {}) for request in user.get("requests", ()))]
-    values = [answer.get("values", ()) for each in answers for answer in each.values()]
-    return frozenset(word for text in texts_in(values) for word in _details(_plain(read(text))))
 
 
 def slips(said: JsonObject, talk: Talk) -> list[str]:
@@ -220,17 +214,13 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield "the message says yes to what the agent proposed, but confirms is false: make both say the same"
     if _AGENT.search(_QUOTED.sub(" ", words)):
         yield "the message is what the agent would say: you are the customer, so say what the customer says"
-    if _NARRATES.search(words):
-        yield "the message tells what the customer does: you are the customer, so speak for yourself"
-    if _RECITES.search(words):
-        yield "the message repeats what you are told: say it in the words of a customer"
-    if talk.wishes and (invented := sorted(_ids(said["message"]) - talk.known)):
+    if talk.part.wishes and (invented := sorted(_ids(said["message"]) - talk.part.ids - talk.named)):
         yield f"the message names {invented[0]}, which you do not know: say only what you were told"
     if talk.said[words] >= _TWICE and not confirms and not talk.again and len(_WORD.findall(words)) > _FEW_WORDS:
         yield "you have said the same twice already: answer what the agent said last, in other words"
     if stop:
         yield from _leaving(message, talk)
-        if talk.details and talk.asked and not (talk.told or _tells(words, talk)):
+        if talk.part.details and talk.asked and not (talk.told or message.foreign or _tells(words, talk)):
             yield "stop is true, but you have told nothing of what the agent asked you for: answer it"
 
 
@@ -241,13 +231,11 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
     heard = talk.last
     if heard is None or talk.declined:
         return
-    stated = talk.stated | (talk.wishes & _stems(_plain(message)))
-    if talk.wishes and not stated:
+    stated = talk.stated | (talk.part.wishes & _stems(_plain(message)))
+    if talk.part.wishes and not stated:
         yield "stop is true, but you have not said yet what you want: say it, or answer the agent"
     elif talk.heard == 1 and "claim" not in heard.acts and any(_asks(one.sentence.plain) for one in heard.said):
         yield "stop is true, but the agent has only begun and asks you something: answer it"
-    elif talk.heard <= _PATIENCE and not (talk.claimed or talk.again) and any(map(_wants_detail, heard.said)):
-        yield "stop is true, but nothing is done yet and the agent asks for a detail of yours: answer it"
 
 
 def _asks(text: str) -> bool:
@@ -255,12 +243,12 @@ def _asks(text: str) -> bool:
 
 
 def _details(words: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(words) if len(word) > 2 and word not in _NO_WISH | _SMALL)
+    return frozenset(word for word in _WORD.findall(words) if len(word) > 2 and word not in _NO_WISH | _SMALL_WORDS)
 
 
 def _tells(words: str, talk: Talk) -> bool:
     """Whether words of the customer tell a detail, or that it has none to tell."""
-    return bool(talk.details & _details(words)) or _KNOWS_NONE.search(words) is not None
+    return bool(talk.part.details & _details(words)) or _KNOWS_NONE.search(words) is not None
 
 
 def _ids(text: str) -> set[str]:

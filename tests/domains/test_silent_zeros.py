@@ -10,7 +10,7 @@ import pytest
 from simia_gym.domain.limits import TOO_LARGE
 from simia_gym.oracle import OracleOptions, serve_in_thread
 from simia_gym.types import JsonObject
-from simia_gym.users.slips import Talk, details_of, ids_of, slips, wishes_of
+from simia_gym.users.slips import Part, Talk, slips
 
 from ..attacks.stage import play
 from ..model_server import serving
@@ -127,8 +127,7 @@ def test_a_customer_with_a_script_makes_no_slip(talking: World) -> None:
     """What the customers of tasks say, and what they say yes to, contradicts nothing."""
     played = play_all(talking.suite(simulator="world"), talking.some)
     for task in talking.some:
-        part = task.user or {}
-        talk = Talk(wishes_of(part), known=set(ids_of(part)), details=details_of(part))
+        talk = Talk(Part.of(task.user or {}))
         for event in played[task.id].events:
             if event["type"] == "message":
                 said = {"message": event["text"], "stop": False, "confirms": False}

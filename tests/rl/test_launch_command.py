@@ -115,6 +115,15 @@ def test_bad_input_ends_before_anything_starts(
 
 
 @pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("text", ["{", "[]", '{"max_response_length": "many"}'])
+def test_settings_of_a_run_that_say_nothing_are_no_traceback(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run").mkdir()
+    Path("run/settings.json").write_text(text, encoding="utf-8")
+    assert main(["train", "grpo", "simia/retail-v0", "--policy", "tiny", "--out", "run", "--resume"]) == 2
+    assert "--resume" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("installed")
 @pytest.mark.slow_rl
 def test_a_dry_run_on_processors_measures_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--steps", "3", "--groups", "2", "--group-size", "4", "--dry-run", "--json")

@@ -51,25 +51,15 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
     ("leaves and asks", [SHALL_I], [HI, says("What does it cost?", stop=True)], "asks something"),
     ("leaves without a wish", ["I see."], [says("Hello."), says("Bye.", stop=True)], "what you want"),
     ("leaves at the first question", [EMAIL], [HI, says("Goodbye.", stop=True)], "only begun"),
-    (
-        "leaves at a question for a detail",
-        ["Hello!", "I see.", "Then please tell me your full name."],
-        [HI, says("It is about B12."), says("Well."), says("The seat is what I asked for.", stop=True)],
-        "a detail of yours",
-    ),
     ("makes up an id", [EMAIL], [HI, says("My user id is 2323f63c9cfb.")], "you do not know"),
     ("makes up a number", [EMAIL], [HI, says("It is 183919072238.")], "you do not know"),
     ("makes up an e-mail", [EMAIL], [HI, says("It is ada_love1815@example.org.")], "you do not know"),
-    ("recites its part", [EMAIL], [HI, says("Your first words: Hi! Your last words: That was all.")], "repeats what"),
-    ("recites a complaint", [EMAIL], [HI, says("The agent has proposed nothing that is still open.")], "repeats what"),
     (
         "leaves without a detail",
         ["What is your name?", "I cannot help without it.", "I cannot help."],
         [HI, says("Please refresh the page."), says("You may not edit this."), says("Goodbye to you.", stop=True)],
         "told nothing",
     ),
-    ("tells what it does", [EMAIL], [HI, says("The customer makes a request to you.")], "speak for yourself"),
-    ("tells what it says", [EMAIL], [HI, says('The customer says: "It is a@b.com."')], "speak for yourself"),
 ]
 
 
@@ -130,14 +120,8 @@ FINE: list[tuple[str, list[str], list[JsonObject]]] = [
         [HI, says("What is the total of A1?"), says("No, thanks.", stop=True)],
     ),
     ("leaves when asked again", [EMAIL, EMAIL], [HI, says("I have none."), says("Then goodbye.", stop=True)]),
-    (
-        "leaves when it is asked for ever more",
-        [f"Please tell me your {what}." for what in ("name", "zip code", "order number", "address", "date", "phone")],
-        [HI, *[says(f"It is Ada, {number}.") for number in range(5)], says("I give up.", stop=True)],
-    ),
     ("names what it heard", ["Is it order #W1234567?"], [HI, says("Yes, #W1234567 is right, W1234567.")]),
     ("names sizes and times", [EMAIL], [HI, says("The 1000mah one, at 10:30am on 2024-05-26, for $1,200.50.")]),
-    ("speaks of another customer", [EMAIL], [HI, says("I read that the customer is king. It is a@b.com.")]),
     ("leaves after a refusal", ["I cannot help with that."], [says("Hello."), says("Goodbye.", stop=True)]),
 ]
 
