@@ -27,8 +27,8 @@ TOKENS = {"policy": 96, "simulator": 400, "user": 96, "judge": 160}
 _PLAYS = {
     "policy": ["--policy", "llm"],
     "simulator": ["--simulator", "llm"],
-    "user": ["--user", "llm"],
-    "judge": ["--judge", "llm-all"],
+    "user": ["--user", "llm", "--simulator", "world"],
+    "judge": ["--judge", "llm-all", "--simulator", "world"],
 }
 
 

@@ -35,7 +35,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 
 @pytest.mark.parametrize(
-    ("role", "domain"), [("policy", "webshop"), ("simulator", "webshop"), ("user", "retail"), ("judge", "retail")]
+    ("role", "domain"), [("policy", "webshop"), ("simulator", "webshop"), ("user", "retail"), ("judge", "os")]
 )
 def test_a_trained_model_in_each_role(trained: VllmServer, tmp_path: Path, role: str, domain: str) -> None:
     out = tmp_path / "record.jsonl"
