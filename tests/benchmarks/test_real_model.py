@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,16 @@ def test_an_oracle_is_read_at_once_and_earns_all(role: str, domain: str, tmp_pat
     assert set(cell["replies"]) == {"at_once"}
     assert min(cell["tokens"]) > 0
     assert f"| {role} | {domain} | 2 |" in table([cell])
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_stopped_is_added_to(tmp_path: Path) -> None:
+    with serve_in_thread(OracleOptions()) as server:
+        asked: dict[str, Any] = {"model": "oracle", "url": server.base_url, "folder": tmp_path, "limit": 120}
+        cells = [measure("user", "retail", episodes=episodes, **asked) for episodes in (1, 3)]
+    assert [cell["episodes"] for cell in cells] == [1, 3]
+    assert cells[1]["tokens"][0] > cells[0]["tokens"][0]
+    assert len({path.read_text() for path in tmp_path.glob("user-retail-?.jsonl")}) == 2
 
 
 @pytest.mark.slow

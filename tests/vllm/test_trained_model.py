@@ -47,7 +47,7 @@ def test_a_trained_model_in_each_role(trained: VllmServer, tmp_path: Path, role:
     )
     assert done.returncode in (0, 1), done.stderr
     assert trained.running(), trained.log_tail()
-    found = count(role, out)
+    found = count(role, [out])
     assert found["episodes"] == EPISODES
     assert found["replies"], "it was asked"
     assert {fault.partition(":")[2] for fault in found["faults"]} <= KINDS
