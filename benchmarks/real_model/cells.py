@@ -25,10 +25,10 @@ CELLS = [
 TOKENS = {"policy": 96, "simulator": 400, "user": 96, "judge": 160}
 """Longest reply: without a limit a small model goes on until its context is full."""
 _PLAYS = {
-    "policy": ["--policy", "llm"],
+    "policy": ["--policy", "llm", "--max-turns", "8"],
     "simulator": ["--simulator", "llm"],
     "user": ["--user", "llm", "--simulator", "world"],
-    "judge": ["--judge", "llm-all", "--simulator", "world"],
+    "judge": ["--judge", "llm-all", "--simulator", "world", "--role", "judge.repairs=1"],
 }
 
 
@@ -72,7 +72,8 @@ def measure(
 def count(role: str, paths: list[Path]) -> dict[str, Any]:
     """Count the replies, faults and zeros of records.
 
-    A silent zero is a valid episode without a reward, though the agent is the expert and makes no mistake.
+    A silent zero is a valid episode without a reward, though the agent is the expert and makes no mistake. A policy's
+    tokens stand in no record.
     """
     kinds, read, faults = Counter[str](), Counter[str](), Counter[str]()
     tokens = [0, 0]
@@ -88,12 +89,16 @@ def count(role: str, paths: list[Path]) -> dict[str, Any]:
                 usage = event["usage"]
                 tokens[0] += usage["prompt"]
                 tokens[1] += usage["completion"]
+            elif kind == "action" and role == "policy":
+                kinds["at_once"] += 1
             elif kind in ("rejected", "invalid"):
                 kinds[kind] += 1
         if record.fault is not None:
             faults[f"{record.fault['role']}:{record.fault['kind']}"] += 1
         elif record.reward is not None:
             rewards.append(record.reward)
+    if role == "policy":
+        kinds["at_once"] -= kinds["invalid"]  # what the environment refused
     return {
         "episodes": episodes,
         "replies": dict(kinds),
@@ -123,7 +128,8 @@ def table(cells: list[dict[str, Any]]) -> str:
         row.append(", ".join(f"{number} `{name}`" for name, number in sorted(cell["faults"].items())) or "none")
         valid = f"{cell['valid']}, mean reward {sum(cell['rewards']) / cell['valid']:.2f}" if cell["valid"] else "0"
         zeros = "" if cell["role"] == "policy" else cell["silent_zeros"]
-        row += [valid, zeros, f"{cell['tokens'][0]:,} + {cell['tokens'][1]:,}", round(cell["seconds"])]
+        tokens = "" if cell["role"] == "policy" else f"{cell['tokens'][0]:,} + {cell['tokens'][1]:,}"
+        row += [valid, zeros, tokens, round(cell["seconds"])]
         lines.append(f"| {' | '.join(map(str, row))} |")
     return "\n".join(lines)
 

@@ -40,11 +40,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 def test_a_trained_model_in_each_role(trained: VllmServer, tmp_path: Path, role: str, domain: str) -> None:
     out = tmp_path / "record.jsonl"
     words = words_of(role, domain, model=MODEL, url=trained.base_url, episodes=EPISODES, out=out)
-    turns = ["--max-turns", "6"] if role == "policy" else []
     environment = {**os.environ, "SIMIA_API_KEY": KEY, "SIMIA_POLICY_API_KEY": KEY}
-    done = subprocess.run(
-        [*PROGRAM, *words, *turns], env=environment, capture_output=True, text=True, timeout=600, check=False
-    )
+    done = subprocess.run([*PROGRAM, *words], env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode in (0, 1), done.stderr
     assert trained.running(), trained.log_tail()
     found = count(role, [out])
