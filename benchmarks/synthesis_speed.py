@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import subprocess
 import sys
@@ -44,7 +45,7 @@ from simia_gym.types import JsonObject
 RETAIL = "simia/retail-v0"
 _ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE, _SECONDS = 256, 120
-_TEXTS, _WORDS = 100, 60
+_TEXTS, _WORDS, _VOCABULARY = 100, 60, 20_000
 _PEAK = """
 import sys
 from benchmarks.model_calls.measure import cpu_seconds, rss_mb
@@ -114,7 +115,7 @@ def memory(trajectories: int, near: float) -> JsonObject:
         with path.open("wb") as file:
             for number in range(trajectories):
                 first, *rest = texts[number % _TEXTS]
-                words = " ".join(f"w{number}x{at}" for at in range(_WORDS))
+                words = " ".join(f"w{word}" for word in random.Random(number).sample(range(_VOCABULARY), _WORDS))
                 text = to_text([{**first, "content": f"{first['content']} {words}"}, *rest])
                 draft = Draft(f"single-any-{number}", number, "", "single", text=text, seed="none")
                 file.write(encode(draft.to_json()) + b"\n")

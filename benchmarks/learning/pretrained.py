@@ -68,9 +68,14 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
 
 
 def summarise(folder: Path) -> dict[str, Any]:
-    """Success and mean reward of the floor and of the policy before and after each training."""
-    out: dict[str, Any] = {"seconds": read_times(folder), "curve": curve(folder / "grpo" / "metrics.jsonl")}
+    """Success and mean reward of the floor and of the policy before and after each training that has ended."""
+    out: dict[str, Any] = {"seconds": read_times(folder)}
+    metrics = folder / "grpo" / "metrics.jsonl"
+    if metrics.is_file():
+        out["curve"] = curve(metrics)
     for name in ("floor", *_POLICIES):
+        if not (folder / f"dev-{name}.json").is_file():
+            continue
         series, _ = read_series([folder / f"dev-{name}.jsonl"])
         one = make_report(series)["series"][0]
         out[name] = {key: one[key] for key in ("tasks", "pass_at_1", "mean_reward", "mean_turns", "invalid")}
@@ -81,7 +86,7 @@ def markdown(results: dict[str, Any]) -> str:
     """The results as a Markdown table."""
     lines = ["| seed | policy | `dev` tasks | success, % | mean reward | turns |", "|---|---|---|---|---|---|"]
     for run in results["runs"]:
-        for name in ("floor", *_POLICIES):
+        for name in (name for name in ("floor", *_POLICIES) if name in run["result"]):
             one = run["result"][name]
             cells = [_interval(one["pass_at_1"], 100, 1), _interval(one["mean_reward"], 1, 3)]
             lines.append(

@@ -159,7 +159,7 @@ class TaskList(Sequence[Task]):
     Args:
         fixed: The fixed tasks.
         generated: Number of generated tasks per split.
-        generate: The domain's generator.
+        generate: The domain's generator; with ``id_of(split, index)`` it tells ids without making the tasks.
 
     Attributes:
         fixed: The fixed tasks.
@@ -185,6 +185,18 @@ class TaskList(Sequence[Task]):
             if number is not None and number < count:
                 yield first + number
             first += count
+
+    def id_at(self, index: int) -> str:
+        """The id of the task at an index; the task is made only if its generator has no ``id_of``."""
+        id_of: Callable[[Split, int], str] | None = getattr(self._generate, "id_of", None)
+        number = index - len(self.fixed)
+        if id_of is None or number < 0:
+            return self[index].id
+        for split, count in self._plan.items():
+            if number < count:
+                return id_of(split, number)
+            number -= count
+        raise IndexError(index)
 
     @overload
     def __getitem__(self, index: int) -> Task: ...

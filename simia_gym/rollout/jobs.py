@@ -165,7 +165,7 @@ def choose(tasks: TaskList, ids: Sequence[str], limit: int | None = None) -> tup
         raise InputError("a task is given twice", where="task", fix="Give each task once.")
     places: list[int] = []
     for one in ids:
-        found = next((place for place in tasks.places_of(one) if _is(_task(tasks, place), one)), None)
+        found = next((place for place in tasks.places_of(one) if _stands_at(tasks, place, one)), None)
         if found is None:
             some = range(min(len(tasks), _HINTS))
             known = [task.id for task in map(partial(_task, tasks), some) if isinstance(task, Task)]
@@ -176,8 +176,14 @@ def choose(tasks: TaskList, ids: Sequence[str], limit: int | None = None) -> tup
     return tuple(places)[:limit]
 
 
-def _is(task: Task | MissingTask, task_id: str) -> bool:
-    return isinstance(task, Task) and task.id == task_id
+def _stands_at(tasks: TaskList, position: int, task_id: str) -> bool:
+    """Whether the task of an id is at an index; a domain's task generator may raise or return anything."""
+    try:
+        return tasks.id_at(position) == task_id
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return False
 
 
 def make_jobs(plan: Plan, tasks: Sequence[Task]) -> Iterator[Job | MissingTask]:

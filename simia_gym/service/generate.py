@@ -93,7 +93,11 @@ class Generator:
         if not 0 <= index < _END:
             raise InputError(f"there is no generated task {index}", where="generated", fix=f"Use 0 to {SPAN - 1}.")
         kind = None if index < SPAN else [*self.kinds][(index - SPAN) % len(self.kinds)]
-        return self.make(f"{self.name}-{split}-g{index:06d}", split, index, kind)
+        return self.make(self.id_of(split, index), split, index, kind)
+
+    def id_of(self, split: Split, index: int) -> str:
+        """The id of the generated task of this index."""
+        return f"{self.name}-{split}-g{index:06d}"
 
     def index_of(self, kind: str, number: int) -> int:
         """The index of a task of a kind, made by its kind and not drawn: of the first, second, ... from 0.

@@ -54,7 +54,7 @@ class TasksOfKind:
                 place = len(self._tasks.fixed) + self._index_of(kind, made)
                 if place >= len(self._tasks):
                     return None
-                found.append(self._tasks[place].id)
+                found.append(self._tasks.id_at(place))
                 continue
             seen = len(self._ids)
             if seen >= len(self._tasks) or seen - self._last.get(kind, 0) >= _LOOKED_AT or self._index_of is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from simia_gym.common.files import read_jsonl
+import orjson
+
 from simia_gym.common.json_encoding import encode
 from simia_gym.common.writing import write_whole
 from simia_gym.synth.postprocess import KEPT
@@ -49,19 +51,20 @@ def write_report(folder: Path, env: str, facts: JsonObject) -> Path:
 
 
 def described_by(path: Path) -> JsonObject:
-    """What the kept trajectories are like: turns, tools, and how different their words are."""
+    """What the kept trajectories are like: turns, tools, and how different their words are; one at a time in memory."""
     turns: list[int] = []
     tools: Counter[str] = Counter()
-    openings: set[str] = set()
-    words: Counter[str] = Counter()
-    for _, row in read_jsonl(path):
-        messages: list[Any] = row["messages"]
-        turns.append(sum(message["role"] == "assistant" for message in messages))
-        for message in messages:
-            tools.update(call["function"]["name"] for call in message.get("tool_calls") or ())
-        first = next((str(message.get("content") or "") for message in messages if message["role"] == "user"), "")
-        openings.add(first)
-        words.update(first.lower().split())
+    openings: set[bytes] = set()
+    words: set[str] = set()
+    with path.open("rb") as lines:
+        for line in lines:
+            messages: list[Any] = orjson.loads(line)["messages"]
+            turns.append(sum(message["role"] == "assistant" for message in messages))
+            for message in messages:
+                tools.update(call["function"]["name"] for call in message.get("tool_calls") or ())
+            first = next((str(message.get("content") or "") for message in messages if message["role"] == "user"), "")
+            openings.add(blake2b(first.encode(), digest_size=8).digest())
+            words.update(first.lower().split())
     return {
         "turns": {"mean": round(mean(turns), 2), "median": median(turns), "most": max(turns)} if turns else {},
         "turns_of_each": turns,
