@@ -35,7 +35,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 
 @pytest.mark.parametrize(
-    ("role", "domain"), [("policy", "webshop"), ("simulator", "webshop"), ("user", "retail"), ("judge", "os")]
+    ("role", "domain"),
+    [
+        ("policy", "webshop"),
+        ("simulator", "webshop"),
+        ("user", "retail"),
+        pytest.param("judge", "officebench", marks=pytest.mark.slow),  # minutes an episode
+    ],
 )
 def test_a_trained_model_in_each_role(trained: VllmServer, tmp_path: Path, role: str, domain: str) -> None:
     out = tmp_path / "record.jsonl"
