@@ -35,7 +35,7 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
         folder: Folder of the run.
         seed: Seed of order, episodes and sampling.
         conversations: Number of the expert's trajectories that are imitated.
-        steps: Number of GRPO steps.
+        steps: Number of GRPO steps; 0 leaves GRPO out.
         tasks: Number of generated `dev` tasks besides the fixed ones.
     """
     start, sft, grpo = (folder / name for name in _POLICIES)
@@ -58,7 +58,7 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
     places = {"start": start, "sft": sft / "policy", "grpo": grpo / "policy"}
     limits = f"--role policy.temperature=0 --role policy.max_tokens={_TURN_TOKENS}"
     found = []
-    for name in ("floor", *_POLICIES):
+    for name in _names(steps):
         played = f"--policy hf --policy-model {places[name]} {limits}" if name in places else "--policy first_result"
         record, report = folder / f"dev-{name}.jsonl", folder / f"dev-{name}.json"
         line = f"{evaluating} {played} --out {record} --report {report}"
@@ -67,15 +67,16 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
     return found
 
 
-def summarise(folder: Path) -> dict[str, Any]:
-    """Success and mean reward of the floor and of the policy before and after each training that has ended."""
+def _names(steps: int) -> tuple[str, ...]:
+    return ("floor", *(_POLICIES if steps else _POLICIES[:-1]))
+
+
+def summarise(folder: Path, steps: int) -> dict[str, Any]:
+    """Success and mean reward of the floor and of the policy before and after each training."""
     out: dict[str, Any] = {"seconds": read_times(folder)}
-    metrics = folder / "grpo" / "metrics.jsonl"
-    if metrics.is_file():
-        out["curve"] = curve(metrics)
-    for name in ("floor", *_POLICIES):
-        if not (folder / f"dev-{name}.json").is_file():
-            continue
+    if steps:
+        out["curve"] = curve(folder / "grpo" / "metrics.jsonl")
+    for name in _names(steps):
         series, _ = read_series([folder / f"dev-{name}.jsonl"])
         one = make_report(series)["series"][0]
         out[name] = {key: one[key] for key in ("tasks", "pass_at_1", "mean_reward", "mean_turns", "invalid")}
@@ -86,7 +87,7 @@ def markdown(results: dict[str, Any]) -> str:
     """The results as a Markdown table."""
     lines = ["| seed | policy | `dev` tasks | success, % | mean reward | turns |", "|---|---|---|---|---|---|"]
     for run in results["runs"]:
-        for name in (name for name in ("floor", *_POLICIES) if name in run["result"]):
+        for name in _names(run["steps"]):
             one = run["result"][name]
             cells = [_interval(one["pass_at_1"], 100, 1), _interval(one["mean_reward"], 1, 3)]
             lines.append(
@@ -107,7 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--conversations", type=int, default=32, help="of the expert, for the first training")
-    parser.add_argument("--steps", type=int, default=6, help="of GRPO, 16 episodes each")
+    parser.add_argument("--steps", type=int, default=6, help="of GRPO, 16 episodes each; 0: none")
     parser.add_argument("--quick", action="store_true", help="a short run of every stage, to try it out")
     parser.add_argument("--runs", type=Path, help="folder for policies and records; default: runs/learning")
     parser.add_argument("--out", type=Path, help="results file; default: the published one")
@@ -122,7 +123,7 @@ def main(arguments: list[str] | None = None) -> None:
             size = {"conversations": 8, "steps": 1, "tasks": 0}
         folder = (runs / f"smollm2-{given.seed}").resolve()
         run_stages(pretrained_stages(folder, seed=given.seed, **size), folder)
-        run = {"seed": given.seed, **size, "result": summarise(folder)}
+        run = {"seed": given.seed, **size, "result": summarise(folder, size["steps"])}
         others = [one for one in results["runs"] if one["seed"] != given.seed]
         results = {"machine": machine(), "runs": sorted([*others, run], key=lambda one: one["seed"])}
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,16 +31,21 @@ def main() -> None:
     results = load(given.out)
     given.runs.mkdir(parents=True, exist_ok=True)
     for role, domain in wanted:
-        same = [cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)]
-        if same and same[0]["episodes"] >= given.episodes:
+        stored = next((cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)), None)
+        if stored is not None and stored["episodes"] >= given.episodes:
             continue
         asked = {"model": given.model, "url": given.base_url, "episodes": given.episodes, "limit": given.limit}
         cell = measure(role, domain, folder=given.runs, **asked)
-        if same and same[0]["episodes"] <= cell["episodes"]:
-            cell["seconds"] = round(cell["seconds"] + same[0]["seconds"], 1)
+        if stored is not None and stored["episodes"] > cell["episodes"]:
+            print(
+                f"{role}:{domain} stays: {stored['episodes']} episodes are stored, {cell['episodes']} in {given.runs}"
+            )
+            continue
+        if stored is not None and stored["episodes"] == cell["episodes"] - cell["added"]:
+            cell["seconds"] = round(cell["seconds"] + stored["seconds"], 1)
         print(json.dumps(cell), flush=True)
         places = {place: number for number, place in enumerate(CELLS)}
-        kept = [*(old for old in results["cells"] if old not in same), cell]
+        kept = [*(other for other in results["cells"] if other is not stored), cell]
         kept.sort(key=lambda one: places[one["role"], one["domain"]])
         results |= {"model": given.model, "cells": kept}
         given.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

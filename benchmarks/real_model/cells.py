@@ -49,8 +49,7 @@ def measure(
 
     What an earlier pass has left in ``folder`` counts; the next one has the next seed.
     """
-    passes = sorted(folder.glob(f"{role}-{domain}-*.jsonl"))
-    passes = [path for path in passes if not path.name.endswith(".times.jsonl")]
+    passes = sorted(path for path in folder.glob(f"{role}-{domain}-*.jsonl") if path.suffixes == [".jsonl"])
     there = count(role, passes)["episodes"]
     out = folder / f"{role}-{domain}-{len(passes)}.jsonl"
     words = words_of(role, domain, model=model, url=url, episodes=episodes - there, out=out, seed=len(passes))
@@ -64,9 +63,8 @@ def measure(
     except subprocess.TimeoutExpired:
         ended = f"stopped after {limit:.0f} s"
     found = count(role, [*passes, out] if out.is_file() else passes)
-    return {"role": role, "domain": domain, "asked": episodes, "ended": ended, **found} | {
-        "seconds": round(time.monotonic() - began, 1)
-    }
+    about = {"role": role, "domain": domain, "asked": episodes, "ended": ended, "added": found["episodes"] - there}
+    return {**about, **found, "seconds": round(time.monotonic() - began, 1)}
 
 
 def count(role: str, paths: list[Path]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def test_a_cell_that_was_stopped_is_added_to(tmp_path: Path) -> None:
     with serve_in_thread(OracleOptions()) as server:
         asked: dict[str, Any] = {"model": "oracle", "url": server.base_url, "folder": tmp_path, "limit": 120}
         cells = [measure("user", "retail", episodes=episodes, **asked) for episodes in (1, 3)]
-    assert [cell["episodes"] for cell in cells] == [1, 3]
+    assert [(cell["episodes"], cell["added"]) for cell in cells] == [(1, 1), (3, 2)]
     assert cells[1]["tokens"][0] > cells[0]["tokens"][0]
     assert len({path.read_text() for path in tmp_path.glob("user-retail-?.jsonl")}) == 2
 

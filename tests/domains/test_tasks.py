@@ -9,11 +9,12 @@ import pytest
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import DEV_TASKS, SPLITS
-from simia_gym.domain.tasks import task_to_json
+from simia_gym.domain.tasks import Split, TaskList, task_to_json
 from simia_gym.envs.build import files
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.evaluation.evaluate import evaluate
 from simia_gym.evaluation.gold import try_gold
+from simia_gym.rollout.jobs import choose
 from simia_gym.types import Task
 
 from ..docs_pages import CHECKOUT, blocks
@@ -71,6 +72,32 @@ def test_the_generator_makes_the_same_sound_task_again(generating: World) -> Non
         task, again = (domain.generator("train", index) for _ in range(2))
         assert encode(task_to_json(task)) == encode(task_to_json(again))
         assert [*try_gold(domain, task, task.id)[1], *problems(task, domain.tool_entries)] == []
+
+
+@pytest.mark.sampled
+def test_an_id_is_told_as_the_task_has_it(generating: World) -> None:
+    tasks = generating.suite(split="train", generated=generating.few(20)).tasks
+    assert [tasks.id_at(place) for place in range(len(tasks))] == [task.id for task in tasks]
+
+
+def test_ids_that_a_generator_tells_cost_no_task() -> None:
+    class Telling:
+        made = 0
+
+        def __call__(self, split: Split, index: int) -> Task:
+            self.made += 1
+            return Task(self.id_of(split, index), split, "any")
+
+        def id_of(self, split: Split, index: int) -> str:
+            return f"{split}-{index}"
+
+    generate = Telling()
+    tasks = TaskList([Task("fixed-0", "train", "any")], {"train": 3, "dev": 3}, generate)
+    ids = ["fixed-0", *(f"{split}-{number}" for split in ("train", "dev") for number in range(3))]
+    assert [tasks.id_at(place) for place in range(7)] == ids
+    assert choose(tasks, ["dev-2", "train-0"]) == (6, 1)
+    assert generate.made == 0
+    assert (tasks[6].id, generate.made) == ("dev-2", 1)
 
 
 def test_a_page_shows_a_transcript_that_is_tested(registered: World) -> None:
