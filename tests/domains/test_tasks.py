@@ -9,13 +9,13 @@ import pytest
 
 from simia_gym.common.json_encoding import encode
 from simia_gym.domain.domain import DEV_TASKS, SPLITS
-from simia_gym.domain.tasks import Split, TaskList, task_to_json
+from simia_gym.domain.tasks import TaskList, task_to_json
 from simia_gym.envs.build import files
 from simia_gym.evaluation.checker import check_folder
 from simia_gym.evaluation.evaluate import evaluate
 from simia_gym.evaluation.gold import try_gold
 from simia_gym.rollout.jobs import choose
-from simia_gym.types import Task
+from simia_gym.types import Split, Task
 
 from ..docs_pages import CHECKOUT, blocks
 from .table import World
