@@ -150,10 +150,11 @@ def test_the_record_of_rollouts_has_their_words_and_their_rewards(results: Path,
     written["tasks"][1]["evaluation_criteria"]["actions"] = None
     results.write_text(json.dumps(written))
     code, found, _ = compared("--right", "llm", "--out", "o")
+    places = [run["id"] for run in written["simulations"]]  # a record has its episodes in the order in which they ended
     left, right = (
-        sorted(read_records(f"o/{side}/recorded.jsonl"), key=lambda record: record.task)
+        sorted(read_records(f"o/{side}/recorded.jsonl"), key=lambda record: places.index(record.task))
         for side in ("left", "right.drift")
-    )  # a file has its episodes in the order in which they ended
+    )
     assert code == 1  # an episode is invalid
     for record in (left[0], right[0]):
         messages = [one for one in transcript(record) if one["role"] in ("user", "assistant")]
