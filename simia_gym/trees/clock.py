@@ -4,7 +4,7 @@ The clock of a machine cannot be set, so what a command writes has the present t
 state an episode's clock begins at `simia_gym.sandbox.entries.TIME`, and each command is one second. Before a command
 the times of the state are moved to the present, so that "written in the last hour" means what it says; afterwards new
 times are moved back. A time that a command sets to a day of its own choice stays as it is; one that lies whole minutes
-before the command is taken for relative to the present.
+from the command, and no more than a year, is taken for relative to the present.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from simia_gym.sandbox.entries import TIME
 _FORM = "%Y-%m-%d %H:%M:%S"
 _MINUTES_BACK = 2
 _LONGEST = 60  # seconds that a command may take, with what a busy machine adds
+_YEAR = 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Clock:
         if age <= 0 and -age <= _LONGEST:
             return Moment(TIME + self.number)
         off = age % 60 in (0, 59) and found % 60 > 0
-        if off or age % 3600 in (0, 3599):  # "2 days ago", perhaps a second after the command began
+        if abs(age) <= _YEAR and (off or age % 3600 in (0, 3599)):  # "2 days ago", maybe a second late
             return Moment(TIME + self.number - age - (age % 60 == 59))
         return Moment(found, fixed=True)
 
