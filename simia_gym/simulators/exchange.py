@@ -101,8 +101,8 @@ async def settle(
             waited = time.perf_counter() - began
             try:
                 value, reply = await _weighed(reply, question, accept, request, context, waited)
-            except Rejected as error:
-                violations = error.violations
+            except _Broken as broken:
+                reply, violations = broken.reply, broken.violations
                 rejected(request, violations, context.ledger, context.turn, tool=question.tool)
                 prompt = prompt.fork()
                 prompt.add("assistant", block("answer", question.nonce, reply.data))
@@ -113,6 +113,14 @@ async def settle(
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     message = f"every answer for {question.tool} broke rules, the last one: {violations[0]}{more}"
     raise Fault("invalid_reply", message, role="simulator")
+
+
+class _Broken(Exception):
+    """A reply breaks rules; has the reply that the violations are about, tidied if it was."""
+
+    def __init__(self, reply: Reply, violations: tuple[str, ...]) -> None:
+        self.reply, self.violations = reply, violations
+        super().__init__(violations)
 
 
 async def _weighed(
@@ -126,20 +134,21 @@ async def _weighed(
     """Accept and record a reply, tidied if it is not accepted as it stands.
 
     Raises:
-        Rejected: It breaks rules, tidied or not.
+        _Broken: It breaks rules, tidied or not.
     """
     try:
         try:
             return await accept(reply.data), reply
-        except Rejected:
+        except Rejected as error:
             if question.tidy is None or reply.read is None:
-                raise
+                raise _Broken(reply, error.violations) from None
             data, kinds = question.tidy(reply.data)
             if not kinds:
-                raise
-            tidied = reply.put_right(data, *kinds)
-            value = await accept(data)
-            reply = tidied
-            return value, reply
+                raise _Broken(reply, error.violations) from None
+        reply = reply.put_right(data, *kinds)
+        try:
+            return await accept(data), reply
+        except Rejected as error:
+            raise _Broken(reply, error.violations) from None
     finally:
         record(request, reply, context.ledger, context.turn, waited)

@@ -125,6 +125,20 @@ async def test_what_a_strict_reader_gives_up_is_proven_too(oracle: OracleServer,
     assert not [proof.reason for proof in replay_file(tmp_path / "r.jsonl") if not proof.proven]
 
 
+@pytest.mark.parametrize("code", ["Cannot Be Done", "user_not_found"])
+async def test_what_is_put_right_and_still_wrong_is_proven_too(tmp_path: Path, code: str) -> None:
+    """The record holds the answer as it was weighed: in the form that the violations are about."""
+    failed = {"outcome": "error", "error_code": code, "observation": "No.", "ops": [], "reveals": []}
+    async with serving(lambda asked: json.dumps(failed)) as server:
+        config = EnvConfig(ENV, simulator="llm", model="m", split="train")
+        roll = Roll(load_suite(config, Resources(base_url=server.url)), tmp_path / "r.jsonl")
+        await asyncio.to_thread(roll, roll.suite.load_policy("random"), episodes=6, policy="random")
+    events = [event for record in roll.records for event in record.events]
+    assert any(event["type"] == "rejected" for event in events)
+    assert any(event.get("read") == ["case"] for event in events) is (code != "user_not_found")
+    assert not [proof.reason for proof in replay_file(tmp_path / "r.jsonl") if not proof.proven]
+
+
 @pytest.mark.parametrize("big", ["reads", "cannot"])
 async def test_a_stronger_model_is_asked_what_cannot_be_read(oracle: OracleServer, tmp_path: Path, big: str) -> None:
     async with serving(lambda asked: WORDS) as server:
