@@ -139,16 +139,15 @@ async def _weighed(
     try:
         try:
             return await accept(reply.data), reply
-        except Rejected as error:
+        except Rejected:
             if question.tidy is None or reply.read is None:
-                raise _Broken(reply, error.violations) from None
+                raise
             data, kinds = question.tidy(reply.data)
             if not kinds:
-                raise _Broken(reply, error.violations) from None
-        reply = reply.put_right(data, *kinds)
-        try:
+                raise
+            reply = reply.put_right(data, *kinds)
             return await accept(data), reply
-        except Rejected as error:
-            raise _Broken(reply, error.violations) from None
+    except Rejected as error:
+        raise _Broken(reply, error.violations) from None
     finally:
         record(request, reply, context.ledger, context.turn, waited)
