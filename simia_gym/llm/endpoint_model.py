@@ -26,12 +26,12 @@ from simia_gym.llm.blocks import block, make_nonce
 from simia_gym.llm.budget import Budget, Guess, Reservation
 from simia_gym.llm.features import Features, features_of
 from simia_gym.llm.prompt import Prompt
-from simia_gym.llm.reading import BYTES_PER_TOKEN, estimated, read_completion
+from simia_gym.llm.reading import BYTES_PER_TOKEN, estimated, failed_sample, read_completion
 from simia_gym.llm.settings import Endpoint, ModelSettings, resolve_model
-from simia_gym.llm.structured import THINKING_FIELDS, Form, form_of, written
+from simia_gym.llm.structured import CALL_FIELDS, THINKING_FIELDS, TOOL_CALLS, Form, called_with, form_of, written
 from simia_gym.llm.transport import http, sdk
 from simia_gym.llm.transport.connections import Answer
-from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line
+from simia_gym.llm.transport.failures import MAX_WAIT, Failure, of_status, one_line, text_of
 from simia_gym.llm.transport.http import Target
 from simia_gym.llm.transport.limits import AdaptiveLimit, limit_of
 from simia_gym.llm.types import UNREADABLE, ChatRequest, Reply, Unread, Usage
@@ -161,9 +161,9 @@ class EndpointModel:
             answer = await self._send(body)
             # A model may be shown the request's headers, and whatever it says is recorded.
             answer = answer._replace(body=hide_in_bytes(answer.body, (*self._made_target.secrets, *self._secrets)))
-            if answer.status != 200:
+            said = read_completion(answer.body) if answer.status == 200 else failed_sample(answer.body)
+            if said is None:
                 raise of_status(answer.status, answer.body, answer.headers)
-            said = read_completion(answer.body)
             usage = said.usage
             counted = bool(usage.prompt or usage.completion)
             if not counted:
@@ -212,6 +212,8 @@ class EndpointModel:
         """A reply that could not be read, as the record keeps it."""
         problem = one_line(failure.message, (*self._made_target.secrets, *self.endpoint.secrets))
         text = said.raw if said.raw.strip() else written(said.message)[0]
+        if not text.strip():  # several calls, of which none is the reply
+            text = next((text_of(said.message[name]) for name in CALL_FIELDS if said.message.get(name)), "")
         return Unread(text, problem, said.model or self.name, said.usage)
 
     def _judge(self, said: Reply, form: Form | None) -> Reply:
@@ -229,7 +231,7 @@ class EndpointModel:
             raise Failure(kind, refusal or "the server's content filter stopped the reply", again=True)
         if kind is not None:
             raise Failure(kind, f"the server broke the reply off (finish_reason {reason!r})", again=True)
-        if isinstance(said.message.get("function_call"), dict) and not called:
+        if form is None and isinstance(said.message.get("function_call"), dict) and not called:
             words = "the server answers with the legacy field function_call: let it write tool_calls"
             raise Failure("bad_reply", words)
         if form is None:
@@ -241,8 +243,14 @@ class EndpointModel:
             if refusal and silent:
                 raise Failure("content_filter", refusal, again=True)
             place = ""
-            if not usable and tolerant and reason != "length":
-                raw, place = written(said.message)
+            if tolerant and reason != "length":
+                if not usable:
+                    raw, place = written(said.message)
+                elif "{" not in raw and (beside := called_with(said.message)):  # words, and the reply in a call
+                    raw, place = beside, TOOL_CALLS
+            if not raw.strip() and called:
+                words = f"the reply holds {len(calls or ())} tool calls and no text"
+                raise Failure("bad_reply", words, again=True)
             if not raw.strip():
                 raise _empty(reason, said)
             try:

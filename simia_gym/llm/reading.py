@@ -13,6 +13,9 @@ from simia_gym.llm.transport.failures import KEPT, Failure, of_answer
 from simia_gym.llm.types import Reply, Sampled, Usage
 
 BYTES_PER_TOKEN = 4
+_FAILED_SAMPLES = frozenset({"json_validate_failed", "tool_use_failed"})
+"""Codes of an error by which a server, such as Groq's, says that it accepts the request, and that what the model wrote
+for it has not the form. What the model wrote stands in ``failed_generation``."""
 
 
 def read_completion(body: bytes) -> Reply:
@@ -59,6 +62,19 @@ def read_completion(body: bytes) -> Reply:
         usage=_usage(data.get("usage")),
         sampled=_sampled(data, choice) if "logprobs" in choice or "token_ids" in choice else None,
     )
+
+
+def failed_sample(body: bytes) -> Reply | None:
+    """What the model wrote, if an error's body says that this alone was wrong; its form is judged as every reply's."""
+    try:
+        error = orjson.loads(body)["error"]
+        code, content = error["code"], error.get("failed_generation")
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+    if code not in _FAILED_SAMPLES or not isinstance(content, str | None):
+        return None
+    message = {"role": "assistant", "content": content or ""}
+    return Reply(text="", raw=content or "", message=message, finish_reason="stop")
 
 
 def _sampled(data: Mapping[str, Any], choice: Mapping[str, Any]) -> Sampled | None:

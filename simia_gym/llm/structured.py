@@ -24,6 +24,7 @@ from simia_gym.types import JsonObject
 TOOL_CALLS, REASONING, DECODED = PLACES = ("tool_calls", "reasoning", "decoded")
 """The places where a reply may stand that is no text of the content; ``decoded``: the content is the object itself."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
+CALL_FIELDS = ("tool_calls", "function_call")
 _BOUNDS = ("minItems", "maxItems")
 _LENGTHS = ("minLength", "maxLength")
 """Checked, but not sent: with a length, xgrammar 0.2.8 (the default of vLLM) lets no text hold a backslash, so that a
@@ -155,15 +156,22 @@ def written(message: Mapping[str, Any]) -> tuple[str, str]:
     """
     if isinstance(message.get("content"), dict):
         return text_of(message["content"]), DECODED
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and len(calls) == 1 and isinstance(calls[0], dict):
-        function = calls[0].get("function")
-        given = function.get("arguments") if isinstance(function, dict) else None
-        return text_of(given), TOOL_CALLS
+    if called := called_with(message):
+        return called, TOOL_CALLS
     for name in THINKING_FIELDS:
         if isinstance(message.get(name), str) and message[name].strip():
             return message[name], REASONING
     return "", ""
+
+
+def called_with(message: Mapping[str, Any]) -> str:
+    """The arguments of the one call in a message, as text; empty if there is none, or several."""
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        function = calls[0].get("function") if len(calls) == 1 and isinstance(calls[0], dict) else None
+    else:
+        function = message.get("function_call")
+    return text_of(function.get("arguments")) if isinstance(function, dict) else ""
 
 
 def find_json(text: str) -> Any:

@@ -34,6 +34,13 @@ def error(
     return lambda asked: web.json_response(body, status=status, headers=headers)
 
 
+def failed_sample(text: str | None, code: str = "json_validate_failed") -> Answer:
+    """A server that accepts the request, but not what the model wrote for it, as Groq's does."""
+    words = "Failed to generate JSON. Please adjust your prompt. See 'failed_generation' for more details."
+    body = {"error": {"message": words, "type": "invalid_request_error", "code": code, "failed_generation": text}}
+    return lambda asked: web.json_response(body, status=400)
+
+
 def raw(text: bytes, kind: str = "application/json") -> Answer:
     return lambda asked: web.Response(body=text, content_type=kind)
 

@@ -19,7 +19,7 @@ from simia_gym.llm.transport.limits import limit_of
 from simia_gym.llm.types import ReplySchema, Usage
 
 from ..model_server import Answer, Asked, ModelServer
-from .server import FORM, SECRET, drips, error, model, raw, request, resets, says, waits
+from .server import FORM, SECRET, drips, error, failed_sample, model, raw, request, resets, says, waits
 from .test_sdk import Transport, plain
 
 
@@ -169,6 +169,57 @@ async def test_replies_that_break_the_form(server: ModelServer, answer: Answer, 
 async def test_unusual_replies(server: ModelServer, answer: Answer, text: str) -> None:
     server.answers = [answer]
     assert (await model(server).complete(request())).text == text
+
+
+def called(*arguments: Any) -> list[dict[str, Any]]:
+    return [
+        {"id": f"c{number}", "type": "function", "function": {"name": "answer", "arguments": each}}
+        for number, each in enumerate(arguments)
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says("Let me answer.", "tool_calls", tool_calls=called('{"n": 1}')),
+        says(None, "function_call", function_call=called('{"n": 1}')[0]["function"]),
+        failed_sample('{"n": 1,}'),
+    ],
+    ids=["beside words", "in the legacy field", "refused for its form"],
+)
+async def test_a_reply_is_found_where_the_server_puts_it(server: ModelServer, answer: Answer) -> None:
+    server.answers = [answer]
+    assert (await model(server).complete(request(FORM))).data == {"n": 1}
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "text"),
+    [
+        (failed_sample('{"n": '), "bad_reply", '{"n": '),
+        (failed_sample("no"), "bad_reply", "no"),
+        (failed_sample(None), "empty_reply", ""),
+        (failed_sample(""), "empty_reply", ""),
+        (says(None, "tool_calls", tool_calls=called('{"n": 1}', '{"n": 2}')), "bad_reply", "c1"),
+        (says('{"n": "one"}', "tool_calls", tool_calls=called('{"n": 1}')), "bad_reply", "one"),
+    ],
+)
+async def test_what_a_model_wrote_in_vain_is_kept_and_costs_no_form(
+    server: ModelServer, answer: Answer, kind: str, text: str
+) -> None:
+    server.answers = [answer]
+    with pytest.raises(Fault) as caught:
+        await model(server).complete(request(FORM))
+    assert caught.value.kind == kind
+    assert len(caught.value.unread) == 3
+    assert all(text in each.text for each in caught.value.unread)
+    assert {body["response_format"]["type"] for body in server.bodies} == {"json_schema"}
+    assert caught.value.unread[0].problem in server.bodies[1]["messages"][-1]["content"].replace('\\"', '"')
+
+
+async def test_a_call_that_the_server_refuses_is_the_policys_own_text(server: ModelServer) -> None:
+    server.answers = [failed_sample("<function=find>", "tool_use_failed")]
+    assert (await model(server).complete(request())).text == "<function=find>"
 
 
 async def test_a_reply_in_form_counts_though_it_was_cut_off(server: ModelServer) -> None:
