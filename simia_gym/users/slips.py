@@ -20,14 +20,17 @@ from simia_gym.types import JsonObject
 _TWICE = 2
 _FEW_WORDS = 3
 """An answer of so few words may be given again and again."""
+_IN_VAIN, _NO_WISH_YET, _STUCK = 3, 6, 4
+"""So many answers are borne that tell no detail when one is asked for; that say no wish; that are the same and say
+nothing."""
 _STEM = 5
 
 _WORD = re.compile(r"\w+")
 _CONTENT = re.compile(r"[^\W\d_]{4,}|\w*\d\w*")
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
 _ANYBODYS = (
-    "about also been before from have hello help here just like make more need order please some thank thanks that them"
-    " then there they this want what when will with would your yours"
+    "about alright also been before from have hello help here just like make more need okay order please some sure thank"
+    " thanks that them then there they this understand want what when will with would your yours"
 )
 _NO_WISH = frozenset(_ANYBODYS.split())
 """Words that any customer may say, whatever it wants."""
@@ -49,6 +52,8 @@ _PLAIN_YES = re.compile(
     r"^\W*(?:yes|yep|yeah|yup|sure|absolutely|definitely|of course|certainly)\b|\bgo ahead\b|\bplease proceed\b"
     r"|\b(?:i|we) (?:do |hereby )?(?:confirm|agree|approve|accept|consent|authori[sz]e)\b"
 )
+_BARE_YES = re.compile(r"(?:ok|okay|alright|all right|fine|sounds good|very well)(?:,? (?:please|thanks|thank you))?")
+"""A yes if it is all that is said to a proposal."""
 _PLAIN_NO = re.compile(
     r"^\W*(?:no|nope|nah)\b(?! (?:problem|worries|objection|issue|concern|need|more|further|other))"
     r"|\b(?:do not|don't) (?:\w+ )?(?:proceed|go ahead|do (?:it|that|this)|cancel|change|book|return|exchange|touch"
@@ -88,6 +93,7 @@ _AGENT = re.compile(
     r"|\bcomo posso ajudar|\bcome posso aiutar|\bhoe kan ik u helpen\b"
 )
 """What only the agent would say."""
+_LIKE_A_DETAIL = re.compile(r"[@\d]")
 _KNOWS_NONE = re.compile(
     r"\bno idea\b|\b(?:have|know|remember) (?:none|nothing)\b|\bnot sure\b|\b(?:forgot|forgotten)\b"
     r"|\b(?:rather|prefer) not\b"
@@ -143,7 +149,9 @@ class Talk:
         declined: Whether the agent has refused something, or spoken in another language than English.
         named: The ids that the agent has named.
         asked: Whether the agent has asked for a detail.
-        told: Whether the customer has told any word of its details.
+        told: Whether the customer has told any word of its details, or that it has none.
+        in_vain: Number of the customer's answers that told nothing since it was asked for a detail.
+        answers: Number of the customer's answers.
         stated: The words of its wishes that the customer has said.
         said: How often the customer has given each answer.
     """
@@ -159,6 +167,8 @@ class Talk:
     named: set[str] = field(default_factory=set)
     asked: bool = False
     told: bool = False
+    in_vain: int = 0
+    answers: int = 0
     _agent: set[str] = field(default_factory=set)
 
     def hear(self, text: str) -> None:
@@ -177,6 +187,8 @@ class Talk:
         words = _plain(read(said["message"]))
         self.stated |= self.part.wishes & _stems(words)
         self.told = self.told or _tells(words, self)
+        self.in_vain += self.asked and not self.told
+        self.answers += self.heard > 0
         if said["confirms"]:
             self.proposed = False
         else:
@@ -218,9 +230,15 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield f"the message names {invented[0]}, which you do not know: say only what you were told"
     if talk.said[words] >= _TWICE and not confirms and not talk.again and len(_WORD.findall(words)) > _FEW_WORDS:
         yield "you have said the same twice already: answer what the agent said last, in other words"
+    if talk.in_vain >= _IN_VAIN and not confirms and _holds_back(message, talk):
+        yield "the agent asks for your details, and your answers tell none: give one, or say that you do not know it"
+    if not stop and talk.answers >= _NO_WISH_YET and _hides_wishes(words, message, talk):
+        yield "you have not said yet what you want: say it"
+    if not (stop or confirms) and talk.said[words] >= _STUCK and _says_nothing(words, talk):
+        yield "you say the same again and again, and it tells the agent nothing: say more, or leave"
     if stop:
         yield from _leaving(message, talk)
-        if talk.part.details and talk.asked and not (talk.told or message.foreign or _tells(words, talk)):
+        if talk.asked and _holds_back(message, talk):
             yield "stop is true, but you have told nothing of what the agent asked you for: answer it"
 
 
@@ -231,8 +249,7 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
     heard = talk.last
     if heard is None or talk.declined:
         return
-    stated = talk.stated | (talk.part.wishes & _stems(_plain(message)))
-    if talk.part.wishes and not stated:
+    if _hides_wishes(_plain(message), message, talk):
         yield "stop is true, but you have not said yet what you want: say it, or answer the agent"
     elif talk.heard == 1 and "claim" not in heard.acts and any(_asks(one.sentence.plain) for one in heard.said):
         yield "stop is true, but the agent has only begun and asks you something: answer it"
@@ -248,7 +265,24 @@ def _details(words: str) -> frozenset[str]:
 
 def _tells(words: str, talk: Talk) -> bool:
     """Whether words of the customer tell a detail, or that it has none to tell."""
-    return bool(talk.part.details & _details(words)) or _KNOWS_NONE.search(words) is not None
+    return bool(talk.part.details & _details(words) or _LIKE_A_DETAIL.search(words) or _KNOWS_NONE.search(words))
+
+
+def _holds_back(message: Reading, talk: Talk) -> bool:
+    """Whether a customer that has details to tell has told none of them until now, nor that it has none."""
+    return bool(talk.part.details) and not (talk.told or message.foreign or _tells(_plain(message), talk))
+
+
+def _says_nothing(words: str, talk: Talk) -> bool:
+    """Whether an answer tells neither a detail nor a wish; what a customer without a script wants, nobody knows."""
+    if not talk.part.wishes and len(_WORD.findall(words)) > _FEW_WORDS:
+        return False
+    return not (_tells(words, talk) or talk.part.wishes & _stems(words))
+
+
+def _hides_wishes(words: str, message: Reading, talk: Talk) -> bool:
+    """Whether a customer that has wishes has said none of them until now."""
+    return bool(talk.part.wishes) and not (talk.stated or message.foreign or talk.part.wishes & _stems(words))
 
 
 def _ids(text: str) -> set[str]:
@@ -278,7 +312,8 @@ def _says(words: str, message: Reading, *, yes: bool) -> bool:
         return first in (_YES_WORDS if yes else _NO_WORDS)
     if yes:
         asks = any(sentence.question for sentence in message.sentences)
-        return message.agrees and not asks and _PLAIN_YES.search(words) is not None
+        bare = _BARE_YES.fullmatch(words) is not None
+        return bare or (message.agrees and not asks and _PLAIN_YES.search(words) is not None)
     return not message.agrees and _PLAIN_NO.search(words) is not None and not _PLAIN_YES.search(words)
 
 

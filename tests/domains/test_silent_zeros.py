@@ -24,6 +24,7 @@ USERS: dict[str, JsonObject] = {
     "agrees": SAME,
     "repeats": {**SAME, "confirms": False},
     "agent": {**SAME, "message": "How can I help you today?", "confirms": False},
+    **{text: {**SAME, "message": text, "confirms": False} for text in ("Yes.", "Okay.", "No.", "Please help me.")},
 }
 EMPTY: JsonObject = {"outcome": "ok", "error_code": None, "reveals": [], "ops": [], "observation": "buy now"}
 NOTHING = {**EMPTY, "outcome": "error", "error_code": "not_found", "observation": "Error: there is none"}

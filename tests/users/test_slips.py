@@ -60,6 +60,20 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
         [HI, says("Please refresh the page."), says("You may not edit this."), says("Goodbye to you.", stop=True)],
         "told nothing",
     ),
+    (
+        "says yes to each question",
+        ["What is your name?", *["And your zip code?"] * 3],
+        [HI, *[says("Yes.")] * 4],
+        "tell none",
+    ),
+    (
+        "never says its wish",
+        ["Hello!"] * 7,
+        [says(text) for text in "Hello. Ada. Me. So. And. Well. Hm. Um.".split()],
+        "what you want",
+    ),
+    ("says okay again and again", ["I cannot do that."] * 5, [HI, *[says("Okay.")] * 5], "again and again"),
+    ("says okay to a proposal", [SHALL_I], [HI, says("Okay.")], "says yes"),
 ]
 
 
@@ -113,6 +127,9 @@ FINE: list[tuple[str, list[str], list[JsonObject]]] = [
     ("asks for help", ["Hello!"], [HI, says("Can you help me with my order? How can I pay?")]),
     ("knows nothing", ["Code?", "Name?", "E-mail?", "Seat?"], [HI, *[says("No idea, sorry.")] * 4]),
     ("answers the same question", [EMAIL] * 3, [HI, *[says("My e-mail address is a@b.com.")] * 3]),
+    ("says a detail to one that goes on asking", [EMAIL] * 7, [HI, *[says("a@b.com")] * 7]),
+    ("says its wish to one that goes on asking", ["How can I help you?"] * 7, [HI, *[says("A seat, please.")] * 7]),
+    ("answers many questions", [f"Is it {n}?" for n in "ABCD"], [HI, *[says("No.")] * 4]),
     ("leaves when it is done", ["It is booked. Anything else?"], [HI, says("No, thanks. Bye.", stop=True)]),
     (
         "leaves after an answer",
