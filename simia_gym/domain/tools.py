@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import jsonschema_rs
-from pydantic import ConfigDict, Field, StrictBool, create_model
+from pydantic import ConfigDict, Field, PydanticUserError, StrictBool, TypeAdapter, create_model
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
 
@@ -112,7 +112,8 @@ class ToolSpec:
             what they match, in the observation and in the texts that the call writes.
         always_changes: Whether every successful call writes something, be it the value that is there already. A model
             that answers with success and without an operation is then wrong.
-        answers: ``json`` if what a successful call returns is JSON, so that a model that writes anything else is wrong.
+        answers: ``json`` if what a successful call returns is JSON, or its JSON Schema; a model that writes anything else
+            is then wrong.
     """
 
     name: str
@@ -129,7 +130,7 @@ class ToolSpec:
     limits: Limits | None = None
     masks: tuple[str, ...] = ()
     always_changes: StrictBool = False
-    answers: Answers = "text"
+    answers: Answers | JsonObject = "text"
 
     @cached_property
     def schema(self) -> JsonObject:
@@ -156,13 +157,18 @@ class ToolSpec:
         return cast("JsonObject", freeze({**self.schema, "x-simia": marks}))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit the compiled validator, which cannot be pickled and is rebuilt on demand."""
-        return {name: value for name, value in self.__dict__.items() if name != "validator"}
+        """Omit the compiled validators, which cannot be pickled and are rebuilt on demand."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("validator", "answer_validator")}
 
     @cached_property
     def validator(self) -> jsonschema_rs.Validator:
         """The compiled schema of the arguments."""
         return json_schema_validator(thaw(self.parameters))
+
+    @cached_property
+    def answer_validator(self) -> jsonschema_rs.Validator | None:
+        """The compiled schema of what a success returns, if the tool has one."""
+        return None if isinstance(self.answers, str) else json_schema_validator(thaw(self.answers))
 
     def problem(self, arguments: JsonObject) -> str:
         """Name the first invalid argument of a call in one sentence for the policy; some argument must be invalid."""
@@ -305,11 +311,17 @@ def _specify(cls: type, name: str, function: Callable[..., Any]) -> ToolSpec:
     return _made({**plain, **marks}, lambda path: where)
 
 
-def _answers(function: Callable[..., Any]) -> Answers:
-    """Whether all that a method is annotated to return is written as JSON: neither a text nor nothing."""
-    returned = typing.get_type_hints(function).get("return", Any)
+def _answers(function: Callable[..., Any]) -> Answers | JsonObject:
+    """The JSON Schema of what a method is annotated to return; ``text`` if it may return a text or nothing."""
+    returned = typing.get_type_hints(function, include_extras=True).get("return", Any)
     kinds = typing.get_args(returned) if typing.get_origin(returned) in (typing.Union, types.UnionType) else (returned,)
-    return "text" if any(kind in (Any, str, bytes, type(None)) for kind in kinds) else "json"
+    if any(kind in (Any, str, bytes, type(None)) for kind in kinds):
+        return "text"
+    try:
+        schema = TypeAdapter(returned).json_schema()
+    except PydanticUserError:  # a class of the domain's own
+        return "json"
+    return without_keywords(schema, ("title", "additionalProperties")) or "json"
 
 
 def _parameters(function: Callable[..., Any], notes: Mapping[str, str], where: str) -> JsonObject:

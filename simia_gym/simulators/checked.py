@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from simia_gym.actions.strict_json import JsonProblem, decode_all
 from simia_gym.common.json_encoding import encode, hash_of
 from simia_gym.contracts import StepContext
 from simia_gym.domain.domain import Domain
@@ -233,19 +234,23 @@ class CheckedSimulator:
         failed = answer.outcome == "error"
         if failed and (wrong := await excluded(str(answer.error_code), self._whole, asked.call, context, asked.slice)):
             raise Rejected([wrong])
-        render = self.domain.renderers[spec.name] if spec.render_errors or not failed else None
+        render = self._whole.renderers[spec.name] if spec.render_errors or not failed else None
         if render is None:
             return answer
         try:
             assert answer.state is not None  # the check gives it
             shown = render(answer.state, asked.call)
-            if failed and self.feedback == "explain":
-                said = answer.observation
-                shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
-            return replace(answer, observation=shown)
         except PatchError as error:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
+        if self.domain is not self._whole:  # the model writes what the rule would
+            if wrong := _otherwise(shown, answer.observation):
+                raise Rejected([f"what {spec.name} returns {wrong}"])
+            return answer
+        if failed and self.feedback == "explain":
+            said = answer.observation
+            shown = said if shown in said else f"{said}\n\n{shown}"  # the model may have included the page
+        return replace(answer, observation=shown)
 
     def _transition(self, asked: _Asked, accepted: Transition, route: Route | str) -> Transition:
         meta: JsonObject = {"route": route}
@@ -293,3 +298,21 @@ def _removed(context: StepContext) -> set[str]:
         for op in event["ops"] or ()
         if op["op"] == "remove"
     }
+
+
+def _otherwise(shown: str, written: str) -> str:
+    """How the form of what a model has written differs from that of what a rule shows; empty if it does not."""
+    due, given = _parsed(shown), _parsed(written)
+    if not isinstance(due, dict | list):
+        return ""
+    if type(given) is not type(due):
+        return f"is {'an object' if isinstance(due, dict) else 'a list'} in JSON"
+    lacking = [repr(key) for key in due if key not in given] if isinstance(due, dict) else []
+    return f"lacks {', '.join(lacking)}" if lacking else ""
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return decode_all(text)
+    except JsonProblem:
+        return None

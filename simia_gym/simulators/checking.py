@@ -13,11 +13,13 @@ from typing import Any
 import orjson
 
 from simia_gym.actions.strict_json import JsonProblem, decode_all
+from simia_gym.common.schema_errors import most_relevant_problem
 from simia_gym.domain.limits import Limits
 from simia_gym.domain.tools import ToolSpec
 from simia_gym.errors import Fault, PatchError
 from simia_gym.llm.types import ANY_VALUE, Habits, ReplySchema
 from simia_gym.state import State, identical, make_pointer, pointer_parts
+from simia_gym.state.frozen import thaw
 from simia_gym.state.patch import ParsedOp, parse_op
 from simia_gym.state.pointer import resolve
 from simia_gym.state.schema import StateSchema, values_at
@@ -184,7 +186,7 @@ def words_wrong(
     if data["outcome"] == "ok":
         if code is not None:
             wrong.append(f"outcome is ok, so error_code must be null, not {code!r}")
-        if written and spec.answers == "json" and (problem := _no_json(text)):
+        if written and spec.answers != "text" and (problem := _misshapen(text, spec)):
             wrong.append(f"what {spec.name} returns is JSON, but observation {problem}")
     else:
         if not isinstance(code, str) or len(code) > MAX_CODE or _CODE.fullmatch(code) is None:
@@ -202,13 +204,15 @@ def words_wrong(
     return wrong
 
 
-def _no_json(text: str) -> str:
-    """Why an observation is not JSON; empty if it is."""
+def _misshapen(text: str, spec: ToolSpec) -> str:
+    """Why an observation is not the JSON that a tool returns; empty if it is."""
     try:
-        decode_all(text)
+        value = decode_all(text)
     except JsonProblem as error:
         return f"is not: {error.message}"
-    return ""
+    if isinstance(spec.answers, str) or spec.answer_validator is None or spec.answer_validator.is_valid(value):
+        return ""
+    return f"is not of its form: {most_relevant_problem(thaw(spec.answers), value)}"
 
 
 def _operations_wrong(

@@ -90,6 +90,15 @@ async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_someth
     assert found["simulator"] >= 20
 
 
+@pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0"])
+@pytest.mark.parametrize("observation", ["{}", "5", "[]"])
+async def test_what_a_simulator_writes_has_the_form_of_what_the_tool_returns(env: str, observation: str) -> None:
+    """Neither a mistake of the policy, which cannot read it, nor a zero of the agent."""
+    found = await ends(env, {**EMPTY, "observation": observation}, simulator="llm", render="model")
+    assert set(found) <= {"simulator", "reward 1.0"}
+    assert found["simulator"] >= 20
+
+
 @pytest.mark.sampled
 async def test_an_error_that_does_not_occur_is_a_fault_whichever_it_is(registered: World) -> None:
     for code in [*CODES[registered.folder.name].split(), TOO_LARGE]:

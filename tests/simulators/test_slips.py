@@ -55,6 +55,14 @@ def test_a_tool_that_answers_json_answers_nothing_else(domain: Domain, text: str
     assert checked(domain, ok(text), "get_book", **shown).outcome == "ok"
 
 
+@pytest.mark.parametrize("text", ["5", "{}", '["a"]', "[[5]]"])
+def test_json_of_another_form_is_wrong_where_the_tool_declares_its_form(domain: Domain, text: str) -> None:
+    form = {"type": "array", "items": {"type": "array", "items": {"type": "object"}}}
+    with pytest.raises(Rejected, match="not of its form"):
+        checked(domain, ok(text), "get_book", answers=form)
+    assert checked(domain, ok('[[{"id": 1}], []]'), "get_book", answers=form).outcome == "ok"
+
+
 async def test_without_a_state_code_writes_no_observation() -> None:
     domain = load_domain(domain_path("simia/retail-v0"))
     call, context = ToolCall("get_order_details", {"order_id": "#W1"}), context_of(domain)
@@ -65,8 +73,17 @@ async def test_without_a_state_code_writes_no_observation() -> None:
     assert "is JSON" in model.asked[1][-1]["content"]
 
 
+class Own:
+    """A class of a domain."""
+
+
 def test_what_a_method_returns_says_whether_it_is_json() -> None:
     class Some(World):
+        @tool()
+        def own(self, db: Draft) -> Own:
+            """Own."""
+            return Own()
+
         @tool()
         def text(self, db: Draft) -> str:
             """Say."""
@@ -92,9 +109,11 @@ def test_what_a_method_returns_says_whether_it_is_json() -> None:
             return 0
 
     answers = {name: spec.answers for name, spec in declared_tools(Some).items()}
-    assert answers == {"text": "text", "page": "text", "rows": "json", "either": "text", "number": "json"}
+    rows = {"type": "array", "items": {"type": "object"}}
+    number = {"anyOf": [{"type": "integer"}, {"type": "number"}]}
+    assert answers == {"text": "text", "page": "text", "rows": rows, "either": "text", "number": number, "own": "json"}
     entries = {name: spec.entry["x-simia"] for name, spec in declared_tools(Some).items()}
-    assert ("answers" in entries["text"], entries["rows"]["answers"]) == (False, "json")
+    assert ("answers" in entries["text"], entries["rows"]["answers"]) == (False, rows)
     assert not any("always_changes" in entry for entry in entries.values())
 
 
