@@ -93,10 +93,10 @@ async def test_a_simulator_that_changes_or_finds_nothing_is_a_fault_where_someth
 @pytest.mark.parametrize("env", ["simia/retail-v0", "simia/airline-v0"])
 @pytest.mark.parametrize("observation", ["{}", "5", "[]"])
 async def test_what_a_simulator_writes_has_the_form_of_what_the_tool_returns(env: str, observation: str) -> None:
-    """Neither a mistake of the policy, which cannot read it, nor a zero of the agent."""
+    """A policy that cannot read it makes no mistake; only what is a text in any case, such as an id, may be wrong."""
     found = await ends(env, {**EMPTY, "observation": observation}, simulator="llm", render="model")
-    assert set(found) <= {"simulator", "reward 1.0"}
-    assert found["simulator"] >= 20
+    assert "policy" not in found
+    assert found["simulator"] >= 35
 
 
 @pytest.mark.sampled
