@@ -15,7 +15,6 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from simia_gym.actions.signatures import without_keywords
 from simia_gym.common.json_encoding import encode
 from simia_gym.errors import Fault, InputError
 from simia_gym.llm.ask import record, record_unread
@@ -36,28 +35,33 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_BOUNDED: JsonObject = {
-    "type": "object",
-    "properties": {
-        "evidence": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"event": {"type": "integer"}, "quote": {"type": "string", "maxLength": 1_000}},
-                "required": ["event", "quote"],
-                "additionalProperties": False,
+
+
+def _form(length: int, number: int) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": {
+            "evidence": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"event": {"type": "integer"}, "quote": {"type": "string", "maxLength": length}},
+                    "required": ["event", "quote"],
+                    "additionalProperties": False,
+                },
+                "maxItems": number,
             },
-            "maxItems": 10,
+            "reason": {"type": "string", "maxLength": length},
+            "verdict": {"type": "string", "enum": ["met", "not_met", "unsure"]},
         },
-        "reason": {"type": "string", "maxLength": 1_000},
-        "verdict": {"type": "string", "enum": ["met", "not_met", "unsure"]},
-    },
-    "required": ["evidence", "reason", "verdict"],
-    "additionalProperties": False,
-}
+        "required": ["evidence", "reason", "verdict"],
+        "additionalProperties": False,
+    }
+
+
 REPLY = ReplySchema(
     "judgement",
-    without_keywords(_BOUNDED, "max"),
+    _form(20_000, 100),
     Habits(
         {
             **dict.fromkeys(("decision", "judgement", "judgment", "result"), "verdict"),
@@ -73,7 +77,7 @@ REPLY = ReplySchema(
         defaults={"reason": ""},
         loose=frozenset({"reason"}),
     ),
-    SentForm(_BOUNDED),
+    SentForm(_form(1_000, 10)),
 )
 
 _REASON = 500

@@ -35,7 +35,7 @@ from simia_gym.llm.probe import Found, probe
 from simia_gym.llm.settings import ModelSettings, configured, resolve_endpoint, resolve_model
 from simia_gym.policies import NullPolicy
 from simia_gym.rollout.play import play
-from simia_gym.rollout.preflight import Target, targets
+from simia_gym.rollout.preflight import Target, forms_of, targets
 from simia_gym.sandbox.trial import findings
 from simia_gym.version import __version__
 
@@ -105,7 +105,7 @@ def examine(
     probed = []
     for target in _targets(model, base_url, timeout):
         with output.console.status(f"asking {target.settings.model} at {target.endpoint.host}"):
-            probed.append((target, asyncio.run(_probed(target))))
+            probed.append((target, asyncio.run(_probed(target, domain))))
     read: list[Replies] = []
     if replies and (asked := _asked(probed)):
         env = domain or sampled_env(env_ids())
@@ -222,11 +222,14 @@ def _targets(model: str | None, base_url: str | None, timeout: float) -> list[Ta
     return targets({role: (settings[role], resolve_endpoint(role)) for role in known})
 
 
-async def _probed(target: Target) -> list[Found]:
+async def _probed(target: Target, env: str | None) -> list[Found]:
+    """Try a model, with the forms of the domain that is given, or of the first environment with a customer."""
     from simia_gym.llm.transport.http import close_connections
 
+    name, own = resolve_env(env or sampled_env(env_ids()))
+    forms = forms_of(load_domain(own or domain_path(name)), target.roles)
     try:
-        return await probe(target.settings, target.endpoint, target.role)
+        return await probe(target.settings, target.endpoint, target.role, forms)
     finally:
         await close_connections()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,9 +34,9 @@ _ROOM = 2000
 """``max_tokens`` for a short reply; reasoning models need many tokens before their first word."""
 _LEAST_ROOM = 16
 """``max_tokens`` for models whose context is too short for `_ROOM`."""
-_LONG, _USUAL, _PART, _MUCH = 8_000, 5.0, 2_000, 0.7
-"""A prompt of so many bytes is long; most have fewer bytes a token than this; the characters of it that are counted by
-themselves; the share of the expected tokens that a server must have read."""
+_LONG, _PART, _MUCH = 8_000, 2_000, 0.95
+"""A prompt of so many bytes is long; the characters of a short part of it; the share of the tokens of its two halves that a
+server must have read of the whole."""
 _LONG_TEXT = "\n".join(
     f"{number}. A customer asks for order {number}, and the desk looks it up." for number in range(400)
 )
@@ -74,8 +75,10 @@ class Found:
     text: str
 
 
-async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list[Found]:
-    """Test an endpoint with a few short requests; an ``error`` ends the test."""
+async def probe(
+    settings: ModelSettings, endpoint: Endpoint, role: Role, forms: Sequence[ReplySchema] = ()
+) -> list[Found]:
+    """Test an endpoint with a few short requests; an ``error`` ends the test. `forms` are those that runs ask for."""
     settings = _short(settings)
     model = EndpointModel(role, settings, endpoint, accounts=Accounts())
     # Without retries, so that nobody waits twice for a server that hangs.
@@ -94,14 +97,20 @@ async def probe(settings: ModelSettings, endpoint: Endpoint, role: Role) -> list
         found.append(Found("answers", "ok", f"{reply.model or model.name} at {endpoint.host} answers: {words!r}"))
     found += await _listed(endpoint, model.name)
     found.append(await _long(model))
-    found.append(await _structured(model))
+    found.append(await _structured(model, forms))
     found.append(await _seeds(role, settings, endpoint))
     found.append(await _latency(model))
     return found
 
 
 async def preflight(
-    settings: ModelSettings, endpoint: Endpoint, role: Role, *, reading: str = "", name: str | None = None
+    settings: ModelSettings,
+    endpoint: Endpoint,
+    role: Role,
+    *,
+    reading: str = "",
+    name: str | None = None,
+    forms: Sequence[ReplySchema] = (),
 ) -> str | None:
     """Check with few requests what a run needs of an endpoint, by requests like those of the run.
 
@@ -114,6 +123,7 @@ async def preflight(
         role: Role that uses the model.
         reading: Text that every request of the run will contain, as the system message.
         name: Name of the role in settings and environment variables; default `role`.
+        forms: The forms of replies that the run will ask for; without them, one like that of simulators is tried.
 
     Returns:
         A warning about a problem that may be temporary, such as a busy or slow server; ``None`` if there is none.
@@ -146,40 +156,54 @@ async def preflight(
             raise InputError(cut, where=model_of(name), fix=_LONGER)
         break
     if role != "policy" and settings.structured != "none":
-        await _check_form(role, quick, endpoint, reading, name)
+        if fault := await _form_fault(role, quick, endpoint, forms or (_FORM,), reading):
+            what = f"{fault.message}, but only when JSON is asked for (response_format)"
+            fix = f"Set --role {name}.structured=json_object or {name}.structured=none, or look at the server's log."
+            raise InputError(what, where=model_of(name), fix=fix)
     return None
 
 
-async def _check_form(role: Role, settings: ModelSettings, endpoint: Endpoint, reading: str, name: str) -> None:
-    """Raise an error if the server answers a question, but fails if JSON is asked for; the reply itself matters not."""
-    model = EndpointModel(role, replace(settings, retries=1, repairs=0), endpoint, accounts=Accounts())
-    try:
-        await model.complete(_question(role, _FORM_WORDS, reply=_FORM, system=reading))
-    except Fault as fault:
-        if fault.kind in ("server_error", "bad_request"):
-            what = f"{fault.message}, but only when JSON is asked for (response_format)"
-            fix = f"Set --role {name}.structured=json_object or {name}.structured=none, or look at the server's log."
-            raise InputError(what, where=model_of(name), fix=fix) from None
+async def _form_fault(
+    role: Role, settings: ModelSettings, endpoint: Endpoint, forms: Sequence[ReplySchema], reading: str = ""
+) -> Fault | None:
+    """The fault of a server that answers a question, but fails if one of the forms is asked for.
+
+    The reply itself does not matter, so a few tokens of it are enough.
+    """
+    brief = replace(settings, retries=1, repairs=0, max_tokens=_LEAST_ROOM)
+    model = EndpointModel(role, brief, endpoint, accounts=Accounts())
+    for form in forms:
+        try:
+            await model.complete(_question(role, _FORM_WORDS, reply=form, system=reading))
+        except Fault as fault:
+            if fault.kind in ("server_error", "bad_request") and not _is_cut_short(fault):
+                return fault
+    return None
 
 
 async def _cut(model: EndpointModel, question: ChatRequest, reply: Reply, reading: str) -> str:
-    """Whether a server has read less of a prompt than was sent, by the tokens that it reports; empty if all is well.
+    """Whether a server has read less of a prompt than was sent, by the tokens that it reports; empty if it seems well.
 
-    If the tokens are few for the text, a part of the same text shows how many it has.
+    The two halves of a text have at least as many tokens as the whole, in any tokenizer.
     """
-    size, tokens = question.prompt.size, reply.usage.prompt
-    if size < _LONG or not tokens or size / tokens < _USUAL:
+    tokens, middle = reply.usage.prompt, len(reading) // 2
+    if question.prompt.size < _LONG or not tokens:
         return ""
-    part = _question(question.role, _READY, system=reading[:_PART])
     try:
-        less = (await model.complete(part)).usage.prompt
+        halves = [await _tokens(model, part) for part in (reading[:middle], reading[middle:])]
+        if halves == [tokens, tokens] and await _tokens(model, reading[:_PART]) == tokens:
+            return ""  # some servers report the same number for every prompt
     except Fault:
         return ""
-    expected = less * size / part.prompt.size
-    if tokens == less or tokens > _MUCH * expected:  # some servers report the same number for every prompt
+    if tokens >= _MUCH * sum(halves):
         return ""
-    what = f"the server reads {tokens:,} tokens of a prompt that has about {expected:,.0f}"
+    what = f"the server reads {tokens:,} tokens of a prompt that has about {sum(halves):,}"
     return f"{what}: it cuts the rest off in silence"
+
+
+async def _tokens(model: EndpointModel, reading: str) -> int:
+    """The tokens that a server reports for a prompt."""
+    return (await model.complete(_question(model.role, _READY, system=reading))).usage.prompt
 
 
 async def _long(model: EndpointModel) -> Found:
@@ -269,7 +293,7 @@ async def _listed(endpoint: Endpoint, name: str) -> list[Found]:
     return found if size is None else [*found, Found("context", "ok", f"reads and writes up to {size:,} tokens")]
 
 
-async def _structured(model: EndpointModel) -> Found:
+async def _structured(model: EndpointModel, forms: Sequence[ReplySchema]) -> Found:
     try:
         await model.complete(_question(model.role, _FORM_WORDS, reply=_FORM))
     except Fault as fault:
@@ -278,6 +302,9 @@ async def _structured(model: EndpointModel) -> Found:
         broken = ("bad_reply", "empty_reply", "bad_request", "server_error")
         useless = model.role != "policy" and fault.kind in broken
         return Found("structured", "error" if useless else "warning", text)
+    if failed := await _form_fault(model.role, model.settings, model.endpoint, forms):
+        text = f"the forms of a run are not written: {advice(failed, model.endpoint)}"
+        return Found("structured", "warning" if model.role == "policy" else "error", text)
     mode = features_of(model.endpoint.url, model.name, model.settings.structured).mode
     if mode == "json_schema":
         return Found("structured", "ok", "replies keep to a JSON Schema")

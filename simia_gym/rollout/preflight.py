@@ -13,12 +13,19 @@ import orjson
 from simia_gym.assembly.suite import Suite
 from simia_gym.common.json_encoding import encode
 from simia_gym.contracts import StepContext
+from simia_gym.domain.domain import Domain
 from simia_gym.errors import InputError, Role
 from simia_gym.llm.settings import Endpoint, ModelSettings
+from simia_gym.llm.types import ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
+from simia_gym.rewards.judge.judge import REPLY as JUDGEMENT
+from simia_gym.simulators.checking import REFERENCE_REPLY
+from simia_gym.simulators.forms import ledger_form
 from simia_gym.simulators.prefix import prompt_prefix
 from simia_gym.types import JsonObject, Task
+from simia_gym.users.llm import REPLY as CUSTOMER
+from simia_gym.users.told import told
 
 MAX_COST = "--max-cost"
 _LOOKED_AT = 100
@@ -127,10 +134,24 @@ async def _check_models(suite: Suite, asked: Iterable[Target], native_tools: boo
             # Break the block tags, so that no server script takes this for a real request of the run.
             plain = reading.replace("<<", "< <")
             settings, endpoint = target.settings, target.endpoint
-            found.append(await preflight(settings, endpoint, target.role, reading=plain, name=target.name))
+            forms = forms_of(suite.domain, target.roles, suite.strategy)
+            found.append(await preflight(settings, endpoint, target.role, reading=plain, name=target.name, forms=forms))
     finally:
         await close_connections()
     return [warning for warning in found if warning is not None]
+
+
+def forms_of(domain: Domain, roles: Iterable[str], strategy: str = "ledger") -> list[ReplySchema]:
+    """Forms of the replies that roles are asked for: the simulator's of the last tool that writes, if there is one."""
+    found: dict[str, ReplySchema] = {"user": CUSTOMER, "judge": JUDGEMENT}
+    if strategy == "reference":
+        found["simulator"] = REFERENCE_REPLY
+    elif specs := sorted(domain.specs.values(), key=lambda spec: bool(spec.writes)):
+        spec = specs[-1]
+        found["simulator"] = ledger_form(spec, domain.limits(spec.name), schema=domain.state_schema, cut=False)
+    if "simulator" in found:
+        found["escalation"] = found["simulator"]
+    return list(dict.fromkeys(found[role] for role in roles if role in found))
 
 
 def _reading(suite: Suite, role: str, native_tools: bool) -> str:
@@ -141,7 +162,7 @@ def _reading(suite: Suite, role: str, native_tools: bool) -> str:
         if role == "policy":
             return "\n\n".join(policy_reads(suite, native_tools=native_tools))
         if role == "user":
-            return load_prompt("user", domain.folder).text + encode(task.user or {}).decode()
+            return load_prompt("user", domain.folder).text + encode(told(task.user or {}, f"task {task.id}: user")).decode()
         if role == "judge":
             return load_prompt("judge", domain.folder).text + domain.policy
         prepared = domain.prepare(task)

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from simia_gym.domain.loading import load_domain
+from simia_gym.domain.registration import domain_path
 from simia_gym.errors import InputError
 from simia_gym.llm.probe import Found, preflight, probe
 from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.structured import fits_strict
 from simia_gym.llm.types import ANY_VALUE
+from simia_gym.rollout.preflight import forms_of
 from simia_gym.simulators.checking import LEDGER_REPLY
 
 from ..model_server import Answer, Asked, ModelServer, completion
@@ -20,6 +23,10 @@ from .server import SECRET, error, raw, says
 
 SETTINGS = ModelSettings(model="m", backoff=0.001, timeout=2.0)
 CITY = '{"name": "Oslo", "code": null, "mayor": {"since": 2023}}'
+
+
+FORMS = forms_of(load_domain(domain_path("simia/retail-v0")), ("simulator", "user", "judge"))
+"""What runs ask for."""
 
 
 def able(*, seeds: bool = True, form: bool = True, city: str = CITY) -> Answer:
@@ -36,7 +43,7 @@ def able(*, seeds: bool = True, form: bool = True, city: str = CITY) -> Answer:
 
 
 async def found(server: ModelServer, endpoint: Endpoint | None = None) -> dict[str, Found]:
-    listed = await probe(SETTINGS, endpoint or Endpoint(server.url, SECRET), "judge")
+    listed = await probe(SETTINGS, endpoint or Endpoint(server.url, SECRET), "judge", FORMS)
     return {one.name: one for one in listed}
 
 
@@ -47,7 +54,8 @@ async def test_a_server_that_can_do_everything(server: ModelServer) -> None:
     assert {one.status for one in by_name.values()} == {"ok"}
     assert by_name["structured"].text == "replies keep to a JSON Schema"
     # The form is as open as that of the simulator.
-    (form,) = [body["response_format"]["json_schema"] for body in server.bodies if "response_format" in body]
+    form, *own = [body["response_format"]["json_schema"] for body in server.bodies if "response_format" in body]
+    assert [each["name"] for each in own] == [each.name for each in FORMS]
     assert form["strict"] is fits_strict(LEDGER_REPLY.schema) is False
     assert is_open(form["schema"]) is is_open(LEDGER_REPLY.schema) is True
 
@@ -192,11 +200,11 @@ async def test_a_first_reply_that_is_empty_ends_nothing(server: ModelServer) -> 
 READING = "\n".join(f"Rule {number}: a customer may return an order." for number in range(600))
 
 
-def counted(limit: int | None) -> Answer:
-    """A server that reports the tokens of a prompt, four or five characters each, and reads no more than some."""
+def counted(limit: int | None, size: float = 6) -> Answer:
+    """A server that reports the tokens of a prompt, so many characters each, and reads no more than some."""
 
     def answer(asked: Asked) -> Any:
-        tokens = sum(map(len, asked.contents)) // 6
+        tokens = int(sum(map(len, asked.contents)) / size)
         usage = {"prompt_tokens": min(tokens, limit or tokens), "completion_tokens": 1}
         return completion(CITY if "response_format" in asked.body else "ready", usage=usage)
 
@@ -209,22 +217,34 @@ def at_system(asked: Asked) -> Any:
     return error(400, "System role not supported")(asked) if refused else said(asked)
 
 
+def at_choice(asked: Asked) -> Any:
+    """A server whose engine fails at a schema with branches."""
+    return 500 if b"anyOf" in asked.text else says(CITY if "response_format" in asked.body else "ready")(asked)
+
+
 def at_form(asked: Asked) -> Any:
     return 500 if "response_format" in asked.body else says("ready")(asked)
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(counted(1000), "cuts the rest off"), (at_system, "System role"), (at_form, "only when JSON is asked for")],
+    [
+        (counted(1000), "cuts the rest off"),
+        (counted(6400, 3.3), "cuts the rest off"),
+        (counted(6144, 3.8), "cuts the rest off"),
+        (at_system, "System role"),
+        (at_form, "only when JSON is asked for"),
+        (at_choice, "only when JSON is asked for"),
+    ],
 )
 async def test_what_a_run_will_send_is_tried_before_it(server: ModelServer, answer: Answer, words: str) -> None:
     server.answers = [answer]
     with pytest.raises(InputError, match=words):
-        await preflight(SETTINGS, Endpoint(server.url), "simulator", reading=READING)
+        await preflight(SETTINGS, Endpoint(server.url), "simulator", reading=READING, forms=FORMS)
     assert server.asked[0].messages[0] == {"role": "system", "content": READING}
     by_name = await found(server)
     assert {one.name for one in by_name.values() if one.status == "error"} == (
-        {"structured"} if answer is at_form else {"prompt"}
+        {"structured"} if answer in (at_form, at_choice) else {"prompt"}
     )
 
 
@@ -232,4 +252,4 @@ async def test_a_server_that_reads_all_of_it_is_fine(server: ModelServer) -> Non
     server.answers = [counted(None)]
     assert await preflight(SETTINGS, Endpoint(server.url), "simulator", reading=READING) is None
     assert await preflight(SETTINGS, Endpoint(server.url), "policy", reading=READING) is None
-    assert ["response_format" in body for body in server.bodies] == [False, False, True, False, False]
+    assert ["response_format" in body for body in server.bodies] == [*[False] * 3, True, *[False] * 4][:7]
