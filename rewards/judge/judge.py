@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-
 def _form(length: int, number: int) -> JsonObject:
     return {
         "type": "object",

@@ -112,8 +112,8 @@ class ToolSpec:
             what they match, in the observation and in the texts that the call writes.
         always_changes: Whether every successful call writes something, be it the value that is there already. A model
             that answers with success and without an operation is then wrong.
-        answers: ``json`` if what a successful call returns is JSON, or its JSON Schema; a model that writes anything else
-            is then wrong.
+        answers: ``json`` if what a successful call returns is JSON, or its JSON Schema; a model that writes anything
+            else is then wrong.
     """
 
     name: str

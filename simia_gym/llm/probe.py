@@ -35,7 +35,7 @@ _ROOM = 2000
 _LEAST_ROOM = 16
 """``max_tokens`` for models whose context is too short for `_ROOM`."""
 _LONG, _PART, _MUCH = 8_000, 2_000, 0.95
-"""A prompt of so many bytes is long; the characters of a short part of it; the share of the tokens of its two halves that a
+"""A prompt of so many bytes is long; the characters of a short part of it; the share of its two halves' tokens that a
 server must have read of the whole."""
 _LONG_TEXT = "\n".join(
     f"{number}. A customer asks for order {number}, and the desk looks it up." for number in range(400)
@@ -155,11 +155,12 @@ async def preflight(
         if cut := await _cut(model, question, reply, reading):
             raise InputError(cut, where=model_of(name), fix=_LONGER)
         break
-    if role != "policy" and settings.structured != "none":
-        if fault := await _form_fault(role, quick, endpoint, forms or (_FORM,), reading):
-            what = f"{fault.message}, but only when JSON is asked for (response_format)"
-            fix = f"Set --role {name}.structured=json_object or {name}.structured=none, or look at the server's log."
-            raise InputError(what, where=model_of(name), fix=fix)
+    if role == "policy" or settings.structured == "none":
+        return None
+    if failed := await _form_fault(role, quick, endpoint, forms or (_FORM,), reading):
+        what = f"{failed.message}, but only when JSON is asked for (response_format)"
+        fix = f"Set --role {name}.structured=json_object or {name}.structured=none, or look at the server's log."
+        raise InputError(what, where=model_of(name), fix=fix)
     return None
 
 

@@ -162,7 +162,10 @@ def _reading(suite: Suite, role: str, native_tools: bool) -> str:
         if role == "policy":
             return "\n\n".join(policy_reads(suite, native_tools=native_tools))
         if role == "user":
-            return load_prompt("user", domain.folder).text + encode(told(task.user or {}, f"task {task.id}: user")).decode()
+            return (
+                load_prompt("user", domain.folder).text
+                + encode(told(task.user or {}, f"task {task.id}: user")).decode()
+            )
         if role == "judge":
             return load_prompt("judge", domain.folder).text + domain.policy
         prepared = domain.prepare(task)

@@ -29,8 +29,8 @@ _WORD = re.compile(r"\w+")
 _CONTENT = re.compile(r"[^\W\d_]{4,}|\w*\d\w*")
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
 _ANYBODYS = (
-    "about alright also been before from have hello help here just like make more need okay order please some sure thank"
-    " thanks that them then there they this understand want what when will with would your yours"
+    "about alright also been before from have hello help here just like make more need okay order please some sure"
+    " thank thanks that them then there they this understand want what when will with would your yours"
 )
 _NO_WISH = frozenset(_ANYBODYS.split())
 """Words that any customer may say, whatever it wants."""

@@ -69,7 +69,7 @@ SLIPS: list[tuple[str, list[str], list[JsonObject], str]] = [
     (
         "never says its wish",
         ["Hello!"] * 7,
-        [says(text) for text in "Hello. Ada. Me. So. And. Well. Hm. Um.".split()],
+        [says(text) for text in ["Hello.", "Ada.", "Me.", "So.", "And.", "Well.", "Hm.", "Um."]],
         "what you want",
     ),
     ("says okay again and again", ["I cannot do that."] * 5, [HI, *[says("Okay.")] * 5], "again and again"),
