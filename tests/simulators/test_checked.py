@@ -149,8 +149,14 @@ async def test_a_read_that_follows_from_the_state_asks_no_model(domain: Domain, 
 
 
 async def test_a_model_writes_what_rules_write_where_it_is_asked_to(domain: Domain, model: Double) -> None:
-    written = await answered(domain, model, SHOW, ok("the model's own words"), render="model")
-    assert (written.observation, written.meta) == ("the model's own words", {"route": "llm"})
+    row = dict(domain.base.to_tables()["books"]["b1"])
+    for text, wrong in (("words", "is an object"), ("[]", "is an object"), ('{"id": "b1"}', "lacks .*'title'")):
+        with pytest.raises(Fault, match=wrong):
+            await answered(domain, model, SHOW, ok(text), ok(text), render="model")
+    model.asked.clear()
+    own = json.dumps({**row, "title": "the model's own words"})
+    written = await answered(domain, model, SHOW, ok(own), render="model")
+    assert (written.observation, written.meta) == (own, {"route": "llm"})
     (tool,) = (entry for entry in blocks(model.asked[0][0])[1].value if entry["function"]["name"] == "show_book")
     assert "render" not in tool["x-simia"]
 

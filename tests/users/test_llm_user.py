@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,8 @@ async def test_a_domains_own_instructions(tmp_path: Path) -> None:
 
 
 async def test_floods_are_heard_in_part_and_do_not_add_up() -> None:
-    async with serving(lambda asked: says()) as server:
+    numbers = count()
+    async with serving(lambda asked: says(f"I want to book seat {next(numbers)}.")) as server:
         talk = Talk(server.model("user"))
         for _ in range(2):
             await talk.begin()
