@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from functools import cache
 from typing import Any
@@ -19,6 +18,8 @@ from simia_gym.simulators.forms import KEY
 from simia_gym.simulators.values import value_form
 from simia_gym.state.schema import StateSchema
 from simia_gym.types import JsonObject
+
+from .test_forms import engine_of
 
 TEXT = {"type": "string", "maxLength": 9}
 POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
@@ -86,13 +87,10 @@ def test_what_the_world_writes_has_the_form(domain: str) -> None:
 
 
 @pytest.mark.parametrize("domain", ["retail", "airline"])
-@pytest.mark.parametrize("engine", ["llguidance", "xgrammar"])
+@pytest.mark.parametrize("engine", reply_engines.ENGINES)
 def test_engines_let_a_model_write_it(engine: str, domain: str) -> None:
-    try:
-        importlib.import_module(engine)
-    except ImportError:
-        pytest.skip(f"{engine} is not installed")
-    accepts = {tool: getattr(reply_engines, engine)(json.dumps(sent(domain, tool))) for tool, _ in written(domain)}
+    make = engine_of(engine)
+    accepts = {tool: make(json.dumps(sent(domain, tool))) for tool, _ in written(domain)}
     texts = [(tool, json.dumps({KEY: said}, ensure_ascii=False)) for tool, said in written(domain)]
     assert [text for tool, text in texts if not accepts[tool](text)] == []
 
