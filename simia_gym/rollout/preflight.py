@@ -19,7 +19,6 @@ from simia_gym.llm.settings import Endpoint, ModelSettings
 from simia_gym.llm.types import ReplySchema
 from simia_gym.prompts import load_prompt
 from simia_gym.record.ledger import Ledger
-from simia_gym.rewards.judge.judge import REPLY as JUDGEMENT
 from simia_gym.simulators.checking import REFERENCE_REPLY
 from simia_gym.simulators.forms import ledger_form
 from simia_gym.simulators.prefix import prompt_prefix
@@ -142,8 +141,8 @@ async def _check_models(suite: Suite, asked: Iterable[Target], native_tools: boo
 
 
 def forms_of(domain: Domain, roles: Iterable[str], strategy: str = "ledger") -> list[ReplySchema]:
-    """Forms of the replies that roles are asked for: the simulator's of the last tool that writes, if there is one."""
-    found: dict[str, ReplySchema] = {"user": CUSTOMER, "judge": JUDGEMENT}
+    """Forms of the replies that simulator and user are asked for: of the simulator that of a tool that writes."""
+    found: dict[str, ReplySchema] = {"user": CUSTOMER}
     if strategy == "reference":
         found["simulator"] = REFERENCE_REPLY
     elif specs := sorted(domain.specs.values(), key=lambda spec: bool(spec.writes)):

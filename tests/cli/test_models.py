@@ -132,7 +132,7 @@ def test_one_model_of_several_roles_is_asked_once(simia: Simia) -> None:
     with serve_in_thread() as server:
         words = ("--simulator", "llm", "--user", "llm", "--judge", "llm", "--model", "o", "--base-url", server.base_url)
         assert simia("rollout", RETAIL, "--episodes", 1, *words).code == 0
-        assert server.counts["requests"]["plain"] == 6  # a question, the halves of its text, and one for each form
+        assert server.counts["requests"]["plain"] == 5  # a question, the halves of its text, and the forms
 
 
 def test_doctor_tries_every_role_of_the_variables(
