@@ -86,7 +86,6 @@ class CheckedSimulator:
         self._asked_as = asked_as or {}
         self._requests = 0
         self._known: dict[str, JsonObject] = {}
-        self._forms: dict[tuple[str, bool], ReplySchema] = {}
 
     def begin(self, context: StepContext) -> None:
         """Prepare for an episode: reset its counters and cache, and write the prompt's prefix."""
@@ -207,11 +206,9 @@ class CheckedSimulator:
 
     def _form(self, spec: ToolSpec, *, cut: bool) -> ReplySchema:
         """The form of the answers of a tool; ``cut``: to a slice in which texts are cut off."""
-        form = self._forms.get((spec.name, cut))
-        if form is None:
-            form = ledger_form(spec, self.domain.limits(spec.name), schema=self.domain.state_schema, cut=cut)
-            self._forms[spec.name, cut] = form
-        return form
+        limits, schema = self.domain.limits(spec.name), self.domain.state_schema
+        made = f"form of {spec.name}, cut: {cut}"
+        return self.domain.once(made, lambda: ledger_form(spec, limits, schema=schema, cut=cut))
 
     async def _accept(self, data: Mapping[str, Any], asked: _Asked) -> Transition:
         """Check an answer, and write the observation if the tool has a rendering rule.
@@ -244,7 +241,7 @@ class CheckedSimulator:
             shown = f"{error.path}: {error.message}" if error.path else error.message
             raise Rejected([f"outcome is ok, but what {spec.name} returns is not in the state: {shown}"]) from None
         if self.domain is not self._whole:  # the model writes what the rule would
-            if wrong := _otherwise(shown, answer.observation):
+            if answer.observation != shown and (wrong := _otherwise(shown, answer.observation)):
                 raise Rejected([f"what {spec.name} returns {wrong}"])
             return answer
         if failed and self.feedback == "explain":
