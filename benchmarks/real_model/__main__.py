@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--at-once", type=int, default=4, help="episodes at once; a slow server ends more with 1")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for one cell")
     parser.add_argument("--only", default="", help="cells, such as user:retail,policy:os")
     parser.add_argument("--runs", type=Path, default=Path("runs/real-model"), help="folder of the records")
@@ -34,7 +35,8 @@ def main() -> None:
         stored = next((cell for cell in results["cells"] if (cell["role"], cell["domain"]) == (role, domain)), None)
         if stored is not None and stored["episodes"] >= given.episodes:
             continue
-        asked = {"model": given.model, "url": given.base_url, "episodes": given.episodes, "limit": given.limit}
+        asked = {name: getattr(given, name) for name in ("model", "episodes", "limit", "at_once")}
+        asked["url"] = given.base_url
         cell = measure(role, domain, folder=given.runs, **asked)
         if stored is not None and stored["episodes"] > cell["episodes"]:
             print(

@@ -32,18 +32,20 @@ _PLAYS = {
 }
 
 
-def words_of(role: str, domain: str, *, model: str, url: str, episodes: int, out: Path, seed: int = 0) -> list[str]:
+def words_of(
+    role: str, domain: str, *, model: str, url: str, episodes: int, out: Path, seed: int = 0, at_once: int = 4
+) -> list[str]:
     """The command line of one cell; whoever is not the model is the expert, the world and the script."""
     words = ["rollout", f"simia/{domain}-v0", "--episodes", str(episodes), "--seed", str(seed)]
     words += ["--out", str(out), "--json"]
-    words += [*_PLAYS[role], "--role", f"{role}.max_tokens={TOKENS[role]}", "--concurrency", "4"]
+    words += [*_PLAYS[role], "--role", f"{role}.max_tokens={TOKENS[role]}", "--concurrency", str(at_once)]
     if role == "policy":
         return [*words, "--policy-model", model, "--policy-base-url", url]
     return [*words, "--model", model, "--base-url", url]
 
 
 def measure(
-    role: str, domain: str, *, model: str, url: str, episodes: int, folder: Path, limit: float
+    role: str, domain: str, *, model: str, url: str, episodes: int, folder: Path, limit: float, at_once: int = 4
 ) -> dict[str, Any]:
     """Play one cell, for at most ``limit`` seconds, and count what its records hold.
 
@@ -52,7 +54,8 @@ def measure(
     passes = sorted(path for path in folder.glob(f"{role}-{domain}-*.jsonl") if path.suffixes == [".jsonl"])
     there = count(role, passes)["episodes"]
     out = folder / f"{role}-{domain}-{len(passes)}.jsonl"
-    words = words_of(role, domain, model=model, url=url, episodes=episodes - there, out=out, seed=len(passes))
+    left, seed = episodes - there, len(passes)
+    words = words_of(role, domain, model=model, url=url, episodes=left, out=out, seed=seed, at_once=at_once)
     began, ended = time.monotonic(), "finished"
     try:
         done = subprocess.run(
