@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 
 def _form(length: int, number: int) -> JsonObject:
+    """A judgement whose texts have at most so many characters, and whose evidence at most so many items."""
     return {
         "type": "object",
         "properties": {
@@ -60,7 +61,7 @@ def _form(length: int, number: int) -> JsonObject:
 
 REPLY = ReplySchema(
     "judgement",
-    _form(20_000, 100),
+    _form(20_000, 100),  # a judge is asked to be shorter, but what is somewhat longer is no worse
     Habits(
         {
             **dict.fromkeys(("decision", "judgement", "judgment", "result"), "verdict"),

@@ -21,7 +21,7 @@ _TWICE = 2
 _FEW_WORDS = 3
 """An answer of so few words may be given again and again."""
 _IN_VAIN, _NO_WISH_YET, _STUCK = 3, 6, 4
-"""So many answers are borne that tell no detail when one is asked for; that say no wish; that are the same and say
+"""How many answers may pass that tell no detail when one is asked for; without any wish; that are the same and tell
 nothing."""
 _STEM = 5
 
@@ -230,16 +230,23 @@ def _slips(said: JsonObject, talk: Talk) -> Iterator[str]:
         yield f"the message names {invented[0]}, which you do not know: say only what you were told"
     if talk.said[words] >= _TWICE and not confirms and not talk.again and len(_WORD.findall(words)) > _FEW_WORDS:
         yield "you have said the same twice already: answer what the agent said last, in other words"
-    if talk.in_vain >= _IN_VAIN and not confirms and _holds_back(message, talk):
-        yield "the agent asks for your details, and your answers tell none: give one, or say that you do not know it"
-    if not stop and talk.answers >= _NO_WISH_YET and _hides_wishes(words, message, talk):
-        yield "you have not said yet what you want: say it"
-    if not (stop or confirms) and talk.said[words] >= _STUCK and _says_nothing(words, talk):
-        yield "you say the same again and again, and it tells the agent nothing: say more, or leave"
+    if not (stop or confirms):
+        yield from _idling(message, talk)
     if stop:
         yield from _leaving(message, talk)
         if talk.asked and _holds_back(message, talk):
             yield "stop is true, but you have told nothing of what the agent asked you for: answer it"
+
+
+def _idling(message: Reading, talk: Talk) -> Iterator[str]:
+    """What is wrong with staying and saying nothing."""
+    words = _plain(message)
+    if talk.in_vain >= _IN_VAIN and _holds_back(message, talk):
+        yield "the agent asks for your details, and your answers tell none: give one, or say that you do not know it"
+    if talk.answers >= _NO_WISH_YET and _hides_wishes(message, talk):
+        yield "you have not said yet what you want: say it"
+    if talk.said[words] >= _STUCK and _says_nothing(words, talk):
+        yield "you say the same again and again, and it tells the agent nothing: say more, or leave"
 
 
 def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
@@ -249,7 +256,7 @@ def _leaving(message: Reading, talk: Talk) -> Iterator[str]:
     heard = talk.last
     if heard is None or talk.declined:
         return
-    if _hides_wishes(_plain(message), message, talk):
+    if _hides_wishes(message, talk):
         yield "stop is true, but you have not said yet what you want: say it, or answer the agent"
     elif talk.heard == 1 and "claim" not in heard.acts and any(_asks(one.sentence.plain) for one in heard.said):
         yield "stop is true, but the agent has only begun and asks you something: answer it"
@@ -280,9 +287,10 @@ def _says_nothing(words: str, talk: Talk) -> bool:
     return not (_tells(words, talk) or talk.part.wishes & _stems(words))
 
 
-def _hides_wishes(words: str, message: Reading, talk: Talk) -> bool:
+def _hides_wishes(message: Reading, talk: Talk) -> bool:
     """Whether a customer that has wishes has said none of them until now."""
-    return bool(talk.part.wishes) and not (talk.stated or message.foreign or talk.part.wishes & _stems(words))
+    wishes = talk.part.wishes
+    return bool(wishes) and not (talk.stated or message.foreign or wishes & _stems(_plain(message)))
 
 
 def _ids(text: str) -> set[str]:
